@@ -1,0 +1,30 @@
+from . import mdp as mdp
+from .data.files import load as load
+from .data.transitions import Transitions as Transitions
+from .errors import InputError as InputError
+from .estimators import ESTIMATORS as ESTIMATORS
+from .estimators import DualDICE as DualDICE
+from .estimators import Exponential as Exponential
+from .estimators import GenDICE as GenDICE
+from .estimators import GradientDICE as GradientDICE
+from .estimators import Softplus as Softplus
+from .estimators import Square as Square
+from .functions.linear import LinearFeatures as LinearFeatures
+from .functions.tabular import Tabular as Tabular
+from .moments import Moments as Moments
+from .policies import DiscretePolicy as DiscretePolicy
+from .policies import SamplingPolicy as SamplingPolicy
+from .policies import TabularPolicy as TabularPolicy
+from .solvers.closed_form import ClosedForm as ClosedForm
+from .solvers.closed_form import solve as solve
+from .solvers.initial import ConstantInit as ConstantInit
+from .solvers.initial import UniformInit as UniformInit
+from .solvers.primal_dual import PrimalDual as PrimalDual
+from .solvers.projected import ProjectedPrimalDual as ProjectedPrimalDual
+from .solvers.schedules import Constant as Constant
+from .solvers.schedules import RobbinsMonro as RobbinsMonro
+from .solvers.solution import Solution as Solution
+from .solvers.status import Status as Status
+from .solvers.sweep import sweep as sweep
+
+__version__: str

@@ -1,0 +1,143 @@
+"""Logged transitions: the one input every estimator takes, checked once and then immutable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Num
+
+from gradientdice.errors import InputError, first_bad_row, require_finite
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """Logged transitions (s, a, r, s'), from any number of unknown behaviour policies.
+
+    Attributes:
+        states: (n,) whole numbers for tabular problems, or (n, d) numbers.
+        actions: (n,) whole numbers for discrete actions, or (n, k) numbers.
+        rewards: (n,).
+        next_states: the shape of states.
+        initial_states: draws from the initial distribution, any number of them. Left out, the first state
+            of each episode is used; with neither, a discount below 1 cannot be evaluated.
+        terminated: (n,) true where the episode ended in the environment. The library adds the absorbing
+            state that follows; next_states in such rows are not used.
+        truncated: (n,) true where a time limit cut the episode: the next state is a real one.
+        episodes: (n,) the episode of each row; rows of one episode are in time order.
+        weights: (n,) how many times each row counts; 1 each if left out.
+        behavior_log_probs: (n,) log-probability of the logged action, for the estimators that need it.
+
+    Example:
+        >>> import gradientdice as gd
+        >>> data = gd.Transitions(states=[0, 1], actions=[1, 0], rewards=[0.5, 1.0], next_states=[1, 0],
+        ...                       initial_states=[0])
+        >>> len(data)
+        2
+    """
+
+    states: Num[np.ndarray, "n *d"]
+    actions: Num[np.ndarray, "n *k"]
+    rewards: Float[np.ndarray, " n"]
+    next_states: Num[np.ndarray, "n *d"]
+    initial_states: Num[np.ndarray, "n0 *d"] | None = None
+    terminated: Bool[np.ndarray, " n"] | None = None
+    truncated: Bool[np.ndarray, " n"] | None = None
+    episodes: Int[np.ndarray, " n"] | None = None
+    weights: Float[np.ndarray, " n"] | None = None
+    behavior_log_probs: Float[np.ndarray, " n"] | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None:
+                object.__setattr__(self, field.name, _as_array(field.name, value))
+        self._check_shapes()
+        for field in fields(self):
+            array = getattr(self, field.name)
+            if array is not None:
+                require_finite(field.name, array)
+        self._check_values()
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def start_states(self) -> Num[np.ndarray, "n0 *d"] | None:
+        """The initial states given, else the first state of each episode, else None."""
+        if self.initial_states is not None:
+            return self.initial_states
+        if self.episodes is None:
+            return None
+        _, first = np.unique(self.episodes, return_index=True)
+        return self.states[first]
+
+    def save(self, path: str | Path) -> None:
+        """Writes the log to a .npz, .parquet or .csv file; `gradientdice.load` reads it back bit for bit."""
+        from gradientdice.data.files import save
+
+        save(self, Path(path))
+
+    def _check_shapes(self) -> None:
+        n = len(self.states)
+        if n == 0:
+            raise InputError("states is empty: a log needs at least one transition.")
+        for name in ("states", "actions", "next_states", "initial_states"):
+            array = getattr(self, name)
+            if array is not None and array.ndim not in (1, 2):
+                raise InputError(f"{name} must have one or two dimensions, not shape {array.shape}; flatten each row.")
+        for field in fields(self):
+            array = getattr(self, field.name)
+            if array is None or field.name == "initial_states":
+                continue
+            if len(array) != n:
+                raise InputError(f"{field.name} has {len(array)} rows but states has {n}: one row a transition.")
+            if field.name not in ("states", "actions", "next_states") and array.ndim != 1:
+                raise InputError(f"{field.name} must have shape ({n},), not {array.shape}.")
+        for name in ("next_states", "initial_states"):
+            array = getattr(self, name)
+            if array is not None and array.shape[1:] != self.states.shape[1:]:
+                raise InputError(f"{name} has rows of shape {array.shape[1:]} but states has {self.states.shape[1:]}.")
+        if self.initial_states is not None and len(self.initial_states) == 0:
+            raise InputError("initial_states is empty: leave it out or give at least one.")
+
+    def _check_values(self) -> None:
+        if self.weights is not None:
+            if (self.weights < 0).any():
+                row = first_bad_row(self.weights < 0)
+                raise InputError(f"weights must not be negative; row {row} is {self.weights[row]!r}.")
+            if self.weights.sum() <= 0:
+                raise InputError("weights are all zero: at least one row must count.")
+        if self.terminated is not None and self.truncated is not None and (self.terminated & self.truncated).any():
+            row = first_bad_row(self.terminated & self.truncated)
+            raise InputError(
+                f"row {row} is both terminated and truncated. Keep terminated where the environment itself ended, "
+                "truncated where only a time limit did."
+            )
+
+
+_FLOAT = ("rewards", "weights", "behavior_log_probs")
+_BOOL = ("terminated", "truncated")
+
+
+def _as_array(name: str, value: object) -> np.ndarray:
+    array = np.array(value)  # a copy: the caller's later writes must not reach the log
+    if array.ndim == 0:
+        raise InputError(f"{name} must be an array with one row a transition, not the single value {value!r}.")
+    if array.dtype.kind not in "buif":
+        raise InputError(f"{name} must hold numbers, not {array.dtype}.")
+    if name in _FLOAT:
+        array = array.astype(np.float64)
+    elif name in _BOOL:
+        bad = (array != 0) & (array != 1)
+        if bad.any():
+            row = first_bad_row(bad)
+            raise InputError(f"{name} must be true or false; row {row} is {array[row]!r}.")
+        array = array.astype(bool)
+    elif name == "episodes" and array.dtype.kind not in "iu":
+        raise InputError(f"episodes must be whole numbers, not {array.dtype}.")
+    elif array.dtype.kind == "b":
+        array = array.astype(np.int64)
+    array.setflags(write=False)
+    return array

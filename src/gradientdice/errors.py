@@ -1,0 +1,62 @@
+"""The one exception that refused input raises, and the small checks that raise it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+
+class InputError(ValueError):
+    """Input that cannot be used; the message names what is wrong, where, and the remedy."""
+
+
+def first_bad_row(bad: np.ndarray) -> int:
+    """The index of the first row in which `bad` holds anywhere."""
+    rows = bad.reshape(len(bad), -1).any(axis=1)
+    return int(np.argmax(rows))
+
+
+def require_number(name: str, value: Any, *, low: float = -math.inf, high: float = math.inf, open_low: bool = False) -> float:
+    """`value` as a float if it lies in [low, high] (or (low, high]), else an error that says which range it left."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InputError(f"{name} must be a number, not {value!r}.")
+    number = float(value)
+    too_low = number <= low if open_low else number < low
+    if math.isnan(number) or too_low or number > high:
+        bracket = "(" if open_low else "["
+        raise InputError(f"{name} must lie in {bracket}{low:g}, {high:g}], not {number!r}.")
+    return number
+
+
+def require_count(name: str, value: Any, *, low: int = 1) -> int:
+    """`value` as an int if it is a whole number of at least `low`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise InputError(f"{name} must be a whole number, not {value!r}.")
+    if value < low:
+        raise InputError(f"{name} must be at least {low}, not {value}.")
+    return int(value)
+
+
+def require_finite(name: str, array: np.ndarray) -> None:
+    """An error that names the first row with a NaN or an infinity, if there is one."""
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        row = first_bad_row(~np.isfinite(array))
+        raise InputError(
+            f"{name} has a value that is not finite, first in row {row}: {array[row]!r}. "
+            "Drop or repair such rows before you pass them."
+        )
+
+
+def require_distributions(name: str, array: np.ndarray, *, atol: float = 1e-6) -> None:
+    """An error unless each row (last axis) is nonnegative and sums to 1 within `atol`."""
+    require_finite(name, array)
+    rows = array.reshape(-1, array.shape[-1])
+    if (rows < 0).any():
+        row = first_bad_row(rows < 0)
+        raise InputError(f"{name} has a negative probability, first in row {row}: {rows[row]!r}.")
+    off = np.abs(rows.sum(axis=-1) - 1) > atol
+    if off.any():
+        row = int(np.argmax(off))
+        raise InputError(f"{name} must sum to 1 in each row; row {row} sums to {rows[row].sum():.9g}. Normalise it.")

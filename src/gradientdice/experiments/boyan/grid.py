@@ -1,0 +1,150 @@
+"""The experiment as data: which learners, with which hyper-parameters, on which chain.
+
+The paper's grid is 2 representations × 3 learners × (5 discounts × 6 learning rates + 6 learning rates × 4 ridges at
+discount 1) × 30 runs of 3·10⁴ steps: 9,720 runs. Three studies of our own go beside it: the norm penalty, GenDICE's
+initial weights, and DualDICE without its absolute value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+
+from gradientdice.estimators import DualDICE, Estimator, GenDICE, GradientDICE
+from gradientdice.mdp import TabularMDP, boyan_chain, boyan_features, pair_features
+from gradientdice.solvers.grid import Group
+from gradientdice.solvers.initial import ConstantInit, Init, UniformInit
+from gradientdice.solvers.primal_dual import PrimalDual
+from gradientdice.solvers.recorders import RatioError
+from gradientdice.solvers.sources import MDPSource
+from gradientdice.solvers.sweep import case_numbers, group_cases
+
+Representation = Literal["tabular", "linear"]
+
+REPRESENTATIONS: tuple[Representation, ...] = ("tabular", "linear")
+LEARNERS: dict[str, type[Estimator]] = {"GradientDICE": GradientDICE, "GenDICE": GenDICE, "DualDICE": DualDICE}
+DISCOUNTS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+LEARNING_RATES = tuple(4.0**-power for power in range(6, 0, -1))
+RIDGES = (0.0, 1e-3, 1e-2, 1e-1)
+OTHER_NORM_PENALTIES = (0.1, 10.0)
+
+TARGET = np.tile([0.1, 0.9], (13, 1))
+DATA_DIST = np.full((13, 2), 1 / 26)
+
+PAPER, NORM_PENALTY, INITIAL_WEIGHTS, SIGNED = "paper", "norm-penalty", "initial-weights", "dual-without-absolute-value"
+
+
+class SignedDualDICE(DualDICE):
+    """DualDICE as some public code has it: τ³/3 for |τ|³/3, unbounded above for τ < 0. For comparison only."""
+
+    def conjugate(self, tau: Any) -> Any:
+        """τ^q / q, wrong for odd q."""
+        return tau**3 / 3
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How long the runs are and how many: the paper's, or a quick look."""
+
+    steps: int = 30_000
+    record_every: int = 300
+    runs: int = 30
+
+
+FULL = Scale()
+QUICK = Scale(steps=3_000, record_every=30, runs=10)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One cell of the grid: 30 runs."""
+
+    study: str
+    representation: Representation
+    learner: str
+    estimator: Estimator
+    learning_rate: float
+    init: Init
+
+    def columns(self) -> dict[str, Any]:
+        """The case as columns of the table."""
+        return {
+            "study": self.study,
+            "representation": self.representation,
+            "learner": self.learner,
+            "discount": self.estimator.discount,
+            "learning_rate": self.learning_rate,
+            "ridge": self.estimator.ridge,
+            "norm_penalty": getattr(self.estimator, "norm_penalty", None),
+            "init": repr(self.init),
+        }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The cases that one compiled program runs, and the group that it is."""
+
+    name: str
+    cases: tuple[Case, ...]
+    group: Group
+
+
+def cells(scale: Scale, *, paper_only: bool = False) -> Iterator[Cell]:
+    """All programs of the experiment; with paper_only, those of the paper's own grid."""
+    for representation, average in product(REPRESENTATIONS, (False, True)):
+        cases = list(_cases(representation, average, paper_only))
+        pairs = [(c.estimator, _solver(c, scale)) for c in cases]
+        truth = {gamma: true_ratio(gamma) for gamma in DISCOUNTS}
+        features = features_of(representation)
+        source = MDPSource.create(chain(1.0 if average else 0.5), TARGET, DATA_DIST, features)
+        for plan, numbers in group_cases(pairs):
+            members = tuple(cases[number] for number in numbers)
+            recorder = RatioError.create(features, np.stack([truth[c.estimator.discount] for c in members], axis=1))
+            first = members[0]
+            name = f"{representation}-{'average' if average else 'discounted'}-{first.learner}-{first.init!r}"
+            yield Cell(name, members, Group(plan, source, recorder, case_numbers([pairs[number] for number in numbers])))
+
+
+def chain(discount: float) -> TabularMDP:
+    """The continuing chain at discount 1, the episodic one below it."""
+    return boyan_chain("continuing" if discount == 1 else "episodic")
+
+
+@cache
+def true_ratio(discount: float) -> np.ndarray:
+    """τ*, (26,)."""
+    return chain(discount).ratio(TARGET, discount, DATA_DIST).ravel()
+
+
+def features_of(representation: Representation) -> np.ndarray | None:
+    """None is a table; linear is Boyan's four features with independent weights for each action."""
+    return None if representation == "tabular" else pair_features(boyan_features(), 2)
+
+
+def _cases(representation: Representation, average: bool, paper_only: bool) -> Iterator[Case]:
+    discounts = (1.0,) if average else DISCOUNTS[:-1]
+    ridges = RIDGES if average else (0.0,)
+    for discount, ridge, rate in product(discounts, ridges, LEARNING_RATES):
+
+        def case(study: str, learner: str, estimator: Estimator, init: Init, rate: float = rate) -> Case:
+            return Case(study, representation, learner, estimator, rate, init)
+
+        for name, learner in LEARNERS.items():
+            yield case(PAPER, name, learner(discount, ridge=ridge), UniformInit())
+        if paper_only:
+            continue
+        for penalty in OTHER_NORM_PENALTIES:
+            yield case(NORM_PENALTY, "GradientDICE", GradientDICE(discount, penalty, ridge), UniformInit())
+            yield case(NORM_PENALTY, "GenDICE", GenDICE(discount, penalty, ridge), UniformInit())
+        yield case(SIGNED, "DualDICE τ³", SignedDualDICE(discount, ridge=ridge), UniformInit())
+        for init in (ConstantInit(1.0, 0.0), UniformInit(fan_in=13 if representation == "tabular" else 4)):
+            yield case(INITIAL_WEIGHTS, "GenDICE", GenDICE(discount, ridge=ridge), init)
+
+
+def _solver(case: Case, scale: Scale) -> PrimalDual:
+    return PrimalDual(scale.steps, case.learning_rate, 1, scale.record_every, case.init)

@@ -1,0 +1,63 @@
+"""Features that the user supplies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Num
+
+from gradientdice.errors import InputError, require_count, require_finite
+from gradientdice.functions.rows import DenseRows
+from gradientdice.policies import Policy, SamplingPolicy
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFeatures:
+    """τ and f as linear functions of x(s,a).
+
+    Attributes:
+        function: (states (n, …), actions (n, …)) -> (n, K) features.
+        intercept: whether to add a constant feature. With one in the span, GradientDICE does not depend on
+            its norm_penalty at a discount below 1 and equals LSTDQ; without one the penalty matters.
+        draws: how many actions to draw in each state from a policy that can only be sampled.
+
+    Example:
+        >>> import numpy as np, gradientdice as gd
+        >>> features = gd.LinearFeatures(lambda states, actions: np.column_stack([states, actions]))
+        >>> features.at(np.arange(3), np.arange(3)).values.shape
+        (3, 3)
+    """
+
+    function: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    intercept: bool = True
+    draws: int = 8
+
+    def __post_init__(self) -> None:
+        require_count("draws", self.draws)
+
+    def at(self, states: Num[np.ndarray, "n *d"], actions: Num[np.ndarray, "n *k"]) -> DenseRows:
+        """x(s,a)."""
+        features = np.asarray(self.function(states, actions), dtype=np.float64)
+        if features.ndim != 2 or len(features) != len(states):
+            raise InputError(
+                f"The feature function returned shape {features.shape} for {len(states)} pairs; "
+                "it must return (n, K), one row a pair."
+            )
+        require_finite("The feature function's result", features)
+        if self.intercept:
+            features = np.column_stack([np.ones(len(features)), features])
+        return DenseRows(features)
+
+    def expected(self, states: Num[np.ndarray, "n *d"], policy: Policy, rng: np.random.Generator) -> DenseRows:
+        """Σ_a π(a|s) x(s,a): exact for discrete actions, a mean of several draws for a sampler."""
+        if isinstance(policy, SamplingPolicy):
+            total = sum(self.at(states, policy.sample(states, rng)).values for _ in range(self.draws))
+            return DenseRows(np.asarray(total) / self.draws)
+        probabilities = policy.probabilities_at(states)
+        total = sum(
+            probabilities[:, [action]] * self.at(states, np.full(len(states), action)).values
+            for action in range(policy.num_actions)
+        )
+        return DenseRows(np.asarray(total))

@@ -1,0 +1,74 @@
+"""A table of one parameter for each state-action pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from gradientdice.errors import InputError, first_bad_row, require_count
+from gradientdice.functions.rows import SparseRows
+from gradientdice.policies import Policy, SamplingPolicy
+
+
+@dataclass(frozen=True)
+class Tabular:
+    """One indicator feature for each of num_states × num_actions pairs, state-major.
+
+    Example:
+        >>> import numpy as np, gradientdice as gd
+        >>> gd.Tabular(13, 2).num_features
+        26
+    """
+
+    num_states: int
+    num_actions: int
+
+    def __post_init__(self) -> None:
+        require_count("num_states", self.num_states)
+        require_count("num_actions", self.num_actions)
+
+    @property
+    def num_features(self) -> int:
+        """S · A."""
+        return self.num_states * self.num_actions
+
+    def at(self, states: Int[np.ndarray, " n"], actions: Int[np.ndarray, " n"]) -> SparseRows:
+        """x(s,a), one entry a row."""
+        self._check("states", states, self.num_states)
+        self._check("actions", actions, self.num_actions)
+        return SparseRows((states * self.num_actions + actions).astype(np.int32)[:, None])
+
+    def expected(self, states: Int[np.ndarray, " n"], policy: Policy, rng: np.random.Generator) -> SparseRows:
+        """Σ_a π(a|s) x(s,a), exactly: one entry an action."""
+        self._check("states", states, self.num_states)
+        if isinstance(policy, SamplingPolicy):
+            raise InputError("A tabular model needs action probabilities: use TabularPolicy or DiscretePolicy.")
+        if policy.num_actions != self.num_actions:
+            raise InputError(f"The policy has {policy.num_actions} actions but the table has {self.num_actions}.")
+        indices = states[:, None] * self.num_actions + np.arange(self.num_actions)
+        return SparseRows(indices.astype(np.int32), policy.probabilities_at(states))
+
+    def require_logged(self, logged: Float[np.ndarray, " SA"], reached: Float[np.ndarray, " SA"]) -> None:
+        """An error that names the first pair that the policy reaches but the log never shows."""
+        unlogged = np.flatnonzero((logged <= 0) & (reached > 0))
+        if len(unlogged):
+            state, action = divmod(int(unlogged[0]), self.num_actions)
+            raise InputError(
+                f"The policy takes action {action} in state {state}, which the log never shows "
+                f"({len(unlogged)} such pairs): a table has nothing to go by there. Log more data, or use features "
+                "that generalise (LinearFeatures)."
+            )
+
+    @staticmethod
+    def _check(name: str, values: np.ndarray, count: int) -> None:
+        if values.ndim != 1 or values.dtype.kind not in "iu":
+            raise InputError(
+                f"{name} must be whole numbers of shape (n,) for a table, not {values.dtype} of shape {values.shape}. "
+                "Use LinearFeatures for other spaces."
+            )
+        outside = (values < 0) | (values >= count)
+        if outside.any():
+            row = first_bad_row(outside)
+            raise InputError(f"{name} must lie in 0 to {count - 1}; row {row} is {values[row]}.")

@@ -1,0 +1,6 @@
+"""Finite MDPs whose answers are known exactly."""
+
+from gradientdice.mdp.chains import boyan_chain, boyan_features, pair_features, single_state
+from gradientdice.mdp.tabular import TabularMDP
+
+__all__ = ["TabularMDP", "boyan_chain", "boyan_features", "pair_features", "single_state"]

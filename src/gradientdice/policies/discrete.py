@@ -1,0 +1,44 @@
+"""A target policy as a function from states to action probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Num
+
+from gradientdice.errors import InputError, require_count, require_distributions
+
+
+@dataclass(frozen=True, eq=False)
+class DiscretePolicy:
+    """π(a|s) as a function of a batch of states, from any framework that can give NumPy arrays.
+
+    Attributes:
+        function: states (n, …) -> probabilities (n, num_actions).
+        num_actions: how many actions there are.
+
+    Example:
+        >>> import numpy as np, gradientdice as gd
+        >>> policy = gd.DiscretePolicy(lambda states: np.full((len(states), 2), 0.5), num_actions=2)
+        >>> policy.probabilities_at(np.zeros((3, 4))).shape
+        (3, 2)
+    """
+
+    function: Callable[[np.ndarray], np.ndarray]
+    num_actions: int
+
+    def __post_init__(self) -> None:
+        require_count("num_actions", self.num_actions)
+
+    def probabilities_at(self, states: Num[np.ndarray, "n *d"]) -> Float[np.ndarray, "n A"]:
+        """π(·|s) for each given state, checked."""
+        probabilities = np.asarray(self.function(states), dtype=np.float64)
+        if probabilities.shape != (len(states), self.num_actions):
+            raise InputError(
+                f"The policy returned shape {probabilities.shape} for {len(states)} states; "
+                f"it must return {(len(states), self.num_actions)}."
+            )
+        require_distributions("The policy's probabilities", probabilities)
+        return probabilities

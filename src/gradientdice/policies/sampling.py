@@ -1,0 +1,39 @@
+"""A target policy that can only be sampled, as with continuous actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Num
+
+from gradientdice.errors import InputError, require_finite
+
+
+@dataclass(frozen=True, eq=False)
+class SamplingPolicy:
+    """Actions drawn from π(·|s) for a batch of states.
+
+    Attributes:
+        function: (states (n, …), rng) -> actions (n, action_dim) or (n,).
+
+    Example:
+        >>> import numpy as np, gradientdice as gd
+        >>> policy = gd.SamplingPolicy(lambda states, rng: rng.normal(size=(len(states), 1)))
+        >>> policy.sample(np.zeros((3, 4)), np.random.default_rng(0)).shape
+        (3, 1)
+    """
+
+    function: Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+    def sample(self, states: Num[np.ndarray, "n *d"], rng: np.random.Generator) -> Float[np.ndarray, "n *k"]:
+        """One action for each given state, checked."""
+        actions = np.asarray(self.function(states, rng))
+        if actions.ndim not in (1, 2) or len(actions) != len(states):
+            raise InputError(
+                f"The policy returned actions of shape {actions.shape} for {len(states)} states; "
+                "it must return one row a state."
+            )
+        require_finite("The policy's actions", actions)
+        return actions

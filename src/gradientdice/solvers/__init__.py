@@ -1,0 +1,1 @@
+"""Solvers; import them from their modules, since only the stochastic ones need JAX."""

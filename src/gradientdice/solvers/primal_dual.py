@@ -1,0 +1,89 @@
+"""The paper's stochastic learner: simultaneous gradient steps, descent for one player and ascent for the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradientdice.errors import require_count
+from gradientdice.estimators import Estimator
+from gradientdice.functions.design import Design
+from gradientdice.solvers.grid import Group, collect, hyper_parameters, run_groups
+from gradientdice.solvers.initial import Init, UniformInit
+from gradientdice.solvers.recorders import Recorder, ValueEstimate
+from gradientdice.solvers.schedules import Schedule, as_schedule
+from gradientdice.solvers.solution import Curve, Solution
+from gradientdice.solvers.sources import LogSource, Source
+from gradientdice.solvers.status import Status
+from gradientdice.solvers.training import Plan
+
+if TYPE_CHECKING:
+    from gradientdice.solvers.training import Outcome
+
+
+@dataclass(frozen=True)
+class PrimalDual:
+    """Stochastic gradient descent-ascent with linear or tabular functions, in float32.
+
+    Attributes:
+        steps: the number of updates.
+        learning_rate: a number, `Constant` or `RobbinsMonro`.
+        batch_size: transitions an update.
+        record_every: updates between two points of the learning curve; None is about a hundred points.
+        init: where the weights start: `UniformInit` or `ConstantInit`.
+    """
+
+    steps: int
+    learning_rate: float | Schedule = 0.01
+    batch_size: int = 1
+    record_every: int | None = None
+    init: Init = field(default_factory=UniformInit)
+
+    def __post_init__(self) -> None:
+        require_count("steps", self.steps)
+        require_count("batch_size", self.batch_size)
+        if self.record_every is not None:
+            require_count("record_every", self.record_every)
+        as_schedule(self.learning_rate)
+
+    def plan(self, estimator: Estimator, *, with_ridge: bool) -> Plan:
+        """The static part of a run."""
+        every = min(self.record_every or max(1, self.steps // 100), self.steps)
+        return Plan(estimator, as_schedule(self.learning_rate), self.steps, self.batch_size, every, self.init, with_ridge)
+
+    def solve(self, estimator: Estimator, source: Source, recorder: Recorder, *, seed: int = 0) -> Solution:
+        """One run."""
+        plan = self.plan(estimator, with_ridge=estimator.ridge > 0)
+        return solve_plan(plan, source, recorder, hyper_parameters([estimator], [plan.schedule]), seed)
+
+    def solve_log(self, estimator: Estimator, design: Design, *, seed: int = 0) -> Solution:
+        """One run on a log, recording the value estimate."""
+        source, recorder = LogSource.create(design, estimator.discount), ValueEstimate.create(design, estimator.discount)
+        return self.solve(estimator, source, recorder, seed=seed)
+
+
+def solve_plan(plan: Plan, source: Source, recorder: Recorder, hyper: dict[str, np.ndarray], seed: int) -> Solution:
+    """One run of a plan as a `Solution`."""
+    group = Group(plan, source, recorder, hyper)
+    return as_solution(plan, recorder, collect([group], [seed], run_groups([group], [seed]))[0])
+
+
+def record_steps(plan: Plan) -> np.ndarray:
+    """The steps after which a point of the curve was recorded."""
+    steps = np.arange(plan.record_every, plan.steps + 1, plan.record_every)
+    return steps if plan.steps % plan.record_every == 0 else np.append(steps, plan.steps)
+
+
+def as_solution(plan: Plan, recorder: Recorder, outcome: Outcome, seed: int = 0, case: int = 0) -> Solution:
+    """One run out of a grid's outcome."""
+    diverged_at = int(outcome.diverged_at[seed, case])
+    return Solution(
+        ratio_params=outcome.state.ratio[seed, :, case].astype(np.float64),
+        critic_params=outcome.state.critic[seed, :, case].astype(np.float64),
+        norm_multiplier=float(outcome.state.norm_multiplier[seed, case]),
+        status=Status.OK if diverged_at < 0 else Status.DIVERGED,
+        stats={"steps": plan.steps, **({"diverged_at": diverged_at} if diverged_at >= 0 else {})},
+        curve=Curve(record_steps(plan), outcome.curve[seed, :, case].astype(np.float64), recorder.name),
+    )

@@ -1,0 +1,160 @@
+"""`sweep`: every estimator × function class × solver × seed on one log, as a long-format table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError, require_count
+from gradientdice.estimators import Estimator
+from gradientdice.functions.design import Design, Functions, whole_design
+from gradientdice.policies import Policy
+from gradientdice.provenance import provenance
+from gradientdice.solvers.grid import MAX_BYTES, Group, collect, hyper_parameters, run_groups, structure
+from gradientdice.solvers.primal_dual import PrimalDual, record_steps
+from gradientdice.solvers.progress import progress_bar
+from gradientdice.solvers.recorders import ValueEstimate
+from gradientdice.solvers.schedules import as_schedule
+from gradientdice.solvers.sources import LogSource
+from gradientdice.solvers.status import Status
+from gradientdice.solvers.training import Outcome, Plan
+
+Case = tuple[Estimator, PrimalDual]
+
+
+def sweep(
+    data: Transitions,
+    policy: Policy,
+    estimators: Estimator | Sequence[Estimator],
+    functions: Functions | Sequence[Functions],
+    solver: PrimalDual | Sequence[PrimalDual],
+    seeds: int | Sequence[int] = 30,
+    *,
+    progress: bool = True,
+    max_bytes: int = MAX_BYTES,
+) -> pd.DataFrame:
+    """Trains every combination on a log and records its value estimates.
+
+    Combinations that differ only in numbers (discount, norm_penalty, ridge, learning rate) and seeds run in
+    one compiled program; runs of the same seed see the same transitions.
+
+    Args:
+        data: the log.
+        policy: the target policy.
+        estimators: one or several.
+        functions: one or several function classes.
+        solver: one or several `PrimalDual`.
+        seeds: how many (0, 1, …), or which.
+        progress: whether to show a progress bar on a terminal.
+        max_bytes: the memory that one program may take; a larger grid runs in parts.
+
+    Returns:
+        A table with one row for each recorded point of each run: the combination, its seed, the step, the value
+        estimate, and how the run ended. `attrs["provenance"]` has versions, seeds and the grid.
+
+    Example:
+        >>> import numpy as np, gradientdice as gd
+        >>> mdp, target = gd.mdp.boyan_chain("episodic"), gd.TabularPolicy(np.tile([0.1, 0.9], (13, 1)))
+        >>> data = mdp.sample(2000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
+        >>> table = gd.sweep(data, target, [gd.GradientDICE(0.5), gd.GradientDICE(0.9)], gd.Tabular(13, 2),
+        ...                  gd.PrimalDual(steps=100, learning_rate=0.1, record_every=50), seeds=3)
+        >>> len(table)
+        12
+    """
+    seed_list = list(range(require_count("seeds", seeds))) if isinstance(seeds, int) else [int(s) for s in seeds]
+    cases: list[Case] = [(e, s) for e in _as_list(estimators) for s in _as_list(solver)]
+    if not cases or not seed_list or not _as_list(functions):
+        raise InputError("A sweep needs at least one estimator, one function class, one solver and one seed.")
+    groups, members, labels = [], [], []
+    for position, function in enumerate(_as_list(functions)):
+        design = whole_design(data, policy, function, np.random.default_rng(0))
+        for plan, numbers in group_cases(cases, split_average=design.absorbing):
+            chosen = [cases[number] for number in numbers]
+            groups.append(_log_group(plan, chosen, design))
+            members.append(chosen)
+            labels.append({"functions": type(function).__name__, "functions_number": position})
+    total = sum(group.size for group in groups) * len(seed_list)
+    with progress_bar("runs", total) if progress else nullcontext() as bar:
+        outcomes = collect(groups, seed_list, _watched(run_groups(groups, seed_list, max_bytes=max_bytes), bar))
+    table = pd.concat(
+        [
+            long_table(group.plan, chosen, outcome, seed_list, label, group.recorder.name)
+            for group, chosen, outcome, label in zip(groups, members, outcomes, labels, strict=True)
+        ],
+        ignore_index=True,
+    )
+    table.attrs["provenance"] = provenance(seeds=seed_list, grid=[describe(*case) for case in cases], rows=len(data))
+    return table
+
+
+def group_cases(cases: Sequence[Case], *, split_average: bool = False) -> list[tuple[Plan, list[int]]]:
+    """The numbers of the cases that share a program; the average-reward ones apart if their data differ."""
+    found: dict[Any, list[int]] = {}
+    for number, (estimator, solver) in enumerate(cases):
+        key = structure(solver.plan(estimator, with_ridge=False)), split_average and estimator.discount == 1
+        found.setdefault(key, []).append(number)
+    return [
+        (replace(plan, with_ridge=any(cases[number][0].ridge > 0 for number in numbers)), numbers)
+        for (plan, _), numbers in found.items()
+    ]
+
+
+def case_numbers(cases: Sequence[Case]) -> dict[str, np.ndarray]:
+    """The hyper-parameter arrays of a group."""
+    return hyper_parameters([e for e, _ in cases], [as_schedule(s.learning_rate) for _, s in cases])
+
+
+def describe(estimator: Estimator, solver: PrimalDual) -> dict[str, Any]:
+    """A case in plain words and numbers, one entry a column."""
+    numbers = {f.name: getattr(estimator, f.name) for f in fields(estimator)}
+    plain = {name: value if isinstance(value, (int, float)) else repr(value) for name, value in numbers.items()}
+    schedule = as_schedule(solver.learning_rate)
+    return {
+        "estimator": type(estimator).__name__,
+        **plain,
+        "learning_rate": schedule.rate,
+        "schedule": type(schedule).__name__,
+        "steps": solver.steps,
+        "batch_size": solver.batch_size,
+        "init": repr(solver.init),
+    }
+
+
+def long_table(
+    plan: Plan, cases: Sequence[Case], outcome: Outcome, seeds: Sequence[int], labels: dict[str, Any], name: str
+) -> pd.DataFrame:
+    """One row for each case, seed and recorded step."""
+    steps = record_steps(plan)
+    described = pd.DataFrame([{**labels, **describe(*case)} for case in cases])
+    case, seed, step = (index.ravel() for index in np.indices((len(cases), len(seeds), len(steps))))
+    table = described.iloc[case].reset_index(drop=True)
+    diverged_at = outcome.diverged_at[seed, case]
+    table["seed"] = np.asarray(seeds)[seed]
+    table["step"] = steps[step]
+    table[name] = outcome.curve[seed, step, case].astype(np.float64)
+    table["status"] = np.where(diverged_at < 0, str(Status.OK), str(Status.DIVERGED))
+    return table
+
+
+def _log_group(plan: Plan, cases: Sequence[Case], design: Design) -> Group:
+    discount = max(estimator.discount for estimator, _ in cases)
+    lowest = min(estimator.discount for estimator, _ in cases)
+    source = LogSource.create(design, lowest if not design.absorbing else discount)
+    return Group(plan, source, ValueEstimate.create(design, discount), case_numbers(cases))
+
+
+def _watched(parts, bar):  # noqa: ANN001, ANN202 - an iterator passed through
+    for part in parts:
+        if bar is not None:
+            bar((part[1].stop - part[1].start) * (part[2].stop - part[2].start))
+        yield part
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
