@@ -12,12 +12,16 @@ import typer
 from gradientdice.errors import InputError
 
 app = typer.Typer(help="How well would this policy do? Off-policy evaluation from logged data.", no_args_is_help=True)
-reproduce = typer.Typer(help="Run the paper's experiments and write tables, figures and a results page.", no_args_is_help=True)
+reproduce = typer.Typer(
+    help="Run the paper's experiments and write tables, figures and a results page.", no_args_is_help=True
+)
 app.add_typer(reproduce, name="reproduce")
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for tables, figures and the page.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the results of other settings in that folder.")]
-Page = Annotated[Path | None, typer.Option("--page", help="Also write the page here, with its figures in a folder beside it.")]
+Page = Annotated[
+    Path | None, typer.Option("--page", help="Also write the page here, with its figures in a folder beside it.")
+]
 
 REFUSED = 2
 
@@ -52,13 +56,17 @@ def reproduce_boyan(
 
 
 @reproduce.command("hard-example")
-def reproduce_hard_example(output: Output = Path("results/hard-example"), force: Force = False, page: Page = None) -> None:
+def reproduce_hard_example(
+    output: Output = Path("results/hard-example"), force: Force = False, page: Page = None
+) -> None:
     """The one-state example on which GenDICE's gradient vanishes at a wrong point."""
     from gradientdice.experiments import hard_example
 
     store, frame = hard_example.run(output, force=force)
     figures = hard_example.draw(store, frame)
-    _write_pages(output / "hard_example.md", page, figures, lambda path, links: hard_example.write_page(path, frame, links))
+    _write_pages(
+        output / "hard_example.md", page, figures, lambda path, links: hard_example.write_page(path, frame, links)
+    )
 
 
 def _write_pages(own: Path, page: Path | None, figures: dict[str, Path], write) -> None:  # noqa: ANN001 - a local function

@@ -18,7 +18,9 @@ def first_bad_row(bad: np.ndarray) -> int:
     return int(np.argmax(rows))
 
 
-def require_number(name: str, value: Any, *, low: float = -math.inf, high: float = math.inf, open_low: bool = False) -> float:
+def require_number(
+    name: str, value: Any, *, low: float = -math.inf, high: float = math.inf, open_low: bool = False
+) -> float:
     """`value` as a float if it lies in [low, high] (or (low, high]), else an error that says which range it left."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise InputError(f"{name} must be a number, not {value!r}.")

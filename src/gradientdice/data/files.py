@@ -39,7 +39,9 @@ def load(path: str | Path) -> Transitions:
     kind = ".parquet" if path.is_dir() else path.suffix
     reader = {".npz": _read_npz, ".parquet": _read_parquet, ".csv": _read_csv}.get(kind)
     if reader is None:
-        raise InputError(f"{path}: a log is a .npz, .parquet or .csv file, not {path.suffix or 'a file without suffix'!r}.")
+        raise InputError(
+            f"{path}: a log is a .npz, .parquet or .csv file, not {path.suffix or 'a file without suffix'!r}."
+        )
     columns = reader(path)
     missing = [name for name in REQUIRED if name not in columns]
     if missing:
@@ -87,7 +89,9 @@ def _read_parquet(path: Path) -> dict[str, np.ndarray]:
         table = pq.read_table(path)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
         raise InputError(f"{path} is not a readable Parquet file ({error}).") from error
-    return {name: _from_arrow(path, name, table[name].combine_chunks()) for name in FIELDS if name in table.column_names}
+    return {
+        name: _from_arrow(path, name, table[name].combine_chunks()) for name in FIELDS if name in table.column_names
+    }
 
 
 def _from_arrow(path: Path, name: str, column) -> np.ndarray:  # noqa: ANN001 - a pyarrow array, imported lazily
@@ -130,28 +134,38 @@ def _to_arrow(array: np.ndarray):  # noqa: ANN202 - a pyarrow array, imported la
 
 
 def _read_csv(path: Path) -> dict[str, np.ndarray]:
-    import pandas as pd
+    import pyarrow as pa
+    from pyarrow import csv
 
     try:
         with path.open() as stream:
             first = stream.readline()
         # A first line that starts with '#' holds the types, so that reading back is bit for bit.
         types = json.loads(first[1:]) if first.startswith("#") else {}
-        frame = pd.read_csv(path, comment="#", float_precision="round_trip")
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        table = csv.read_csv(path, read_options=csv.ReadOptions(skip_rows=1 if types else 0))
+    except (pa.ArrowInvalid, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InputError(f"{path} is not a readable CSV file ({error}).") from error
     columns = {}
     for name in FIELDS:
-        parts = [name] if name in frame else _vector_columns(name, frame.columns)
+        parts = [name] if name in table.column_names else _vector_columns(name, table.column_names)
         if not parts:
             continue
-        block = frame[parts].dropna() if name == "initial_states" else frame[parts]
-        array = block.to_numpy()[:, 0] if parts == [name] else block.to_numpy()
+        arrays = [_csv_column(path, part, table[part].combine_chunks(), name == "initial_states") for part in parts]
+        array = arrays[0] if parts == [name] else np.stack(arrays, axis=1)
         columns[name] = array.astype(types[name]) if name in types else array
     return columns
 
 
-def _vector_columns(name: str, columns) -> list[str]:  # noqa: ANN001 - a pandas Index, imported lazily
+def _csv_column(path: Path, name: str, column, short: bool) -> np.ndarray:  # noqa: ANN001 - a pyarrow array, imported lazily
+    """One column; blanks at its end are allowed where it may be shorter than the others."""
+    values = column.drop_null() if short else column
+    if values.null_count:
+        row = int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
+        raise InputError(f"{path}: the column {name} has no value in row {row}. Fill or drop such rows.")
+    return values.to_numpy(zero_copy_only=False)
+
+
+def _vector_columns(name: str, columns: list[str]) -> list[str]:
     found = []
     while f"{name}_{len(found)}" in columns:
         found.append(f"{name}_{len(found)}")
@@ -159,27 +173,20 @@ def _vector_columns(name: str, columns) -> list[str]:  # noqa: ANN001 - a pandas
 
 
 def _write_csv(columns: dict[str, np.ndarray], path: Path) -> None:
-    import pandas as pd
+    import pyarrow as pa
+    from pyarrow import csv
 
     n = len(columns["rewards"])
-    table: dict[str, pd.Series] = {}
+    table = {}
     for name, array in columns.items():
         if len(array) > n:
             raise InputError(
                 f"CSV has one row a transition, so it cannot hold {len(array)} initial states beside {n} transitions. "
                 "Save as .npz or .parquet."
             )
-        if array.ndim == 1:
-            table[name] = _nullable(array)
-        else:
-            table.update({f"{name}_{k}": _nullable(array[:, k]) for k in range(array.shape[1])})
-    with path.open("w") as stream:
-        stream.write("#" + json.dumps({name: str(array.dtype) for name, array in columns.items()}) + "\n")
-        pd.DataFrame(table).to_csv(stream, index=False)
-
-
-def _nullable(array: np.ndarray):  # noqa: ANN202 - a pandas Series, imported lazily
-    """A series that stays whole numbers (or floats) when a longer column leaves its last rows blank."""
-    import pandas as pd
-
-    return pd.Series(array, dtype="Int64") if array.dtype.kind in "iu" else pd.Series(array)
+        parts = {name: array} if array.ndim == 1 else {f"{name}_{k}": array[:, k] for k in range(array.shape[1])}
+        for part, values in parts.items():
+            table[part] = pa.array(np.pad(values, (0, n - len(values))), mask=np.arange(n) >= len(values))
+    with path.open("wb") as stream:
+        stream.write(b"#" + json.dumps({name: str(array.dtype) for name, array in columns.items()}).encode() + b"\n")
+        csv.write_csv(pa.table(table), stream)

@@ -37,11 +37,11 @@ class Transitions:
         2
     """
 
-    states: Num[np.ndarray, "n *d"]
-    actions: Num[np.ndarray, "n *k"]
+    states: Num[np.ndarray, "n ..."]
+    actions: Num[np.ndarray, "n ..."]
     rewards: Float[np.ndarray, " n"]
-    next_states: Num[np.ndarray, "n *d"]
-    initial_states: Num[np.ndarray, "n0 *d"] | None = None
+    next_states: Num[np.ndarray, "n ..."]
+    initial_states: Num[np.ndarray, "n0 ..."] | None = None
     terminated: Bool[np.ndarray, " n"] | None = None
     truncated: Bool[np.ndarray, " n"] | None = None
     episodes: Int[np.ndarray, " n"] | None = None
@@ -64,7 +64,7 @@ class Transitions:
         return len(self.rewards)
 
     @property
-    def start_states(self) -> Num[np.ndarray, "n0 *d"] | None:
+    def start_states(self) -> Num[np.ndarray, "n0 ..."] | None:
         """The initial states given, else the first state of each episode, else None."""
         if self.initial_states is not None:
             return self.initial_states

@@ -71,6 +71,8 @@ class DualDICE:
             raise InputError("DualDICE's closed form takes no ridge: use ridge=0 or PrimalDual.")
         return LeastSquares(m.bellman, m.initial)
 
-    def critic(self, m: WhitenedMoments, ratio_params: Float[np.ndarray, " r"]) -> tuple[Float[np.ndarray, " r"], float]:
+    def critic(
+        self, m: WhitenedMoments, ratio_params: Float[np.ndarray, " r"]
+    ) -> tuple[Float[np.ndarray, " r"], float]:
         """κ̄ with Āᵀκ̄ = w̄; DualDICE has no η."""
         return np.linalg.lstsq(m.bellman.T, ratio_params, rcond=None)[0], 0.0

@@ -70,12 +70,18 @@ class GradientDICE:
             soft_matrix, soft_target, constraint = [m.bellman], [m.initial], m.mean
         else:
             weight = math.sqrt(self.norm_penalty)
-            soft_matrix, soft_target, constraint = [m.bellman, weight * m.mean[None]], [m.initial, np.array([weight])], None
+            soft_matrix, soft_target, constraint = (
+                [m.bellman, weight * m.mean[None]],
+                [m.initial, np.array([weight])],
+                None,
+            )
         if self.ridge > 0:
             soft_matrix.append(math.sqrt(self.ridge) * m.basis)
             soft_target.append(np.zeros(len(m.basis)))
         return LeastSquares(np.concatenate(soft_matrix), np.concatenate(soft_target), constraint)
 
-    def critic(self, m: WhitenedMoments, ratio_params: Float[np.ndarray, " r"]) -> tuple[Float[np.ndarray, " r"], float]:
+    def critic(
+        self, m: WhitenedMoments, ratio_params: Float[np.ndarray, " r"]
+    ) -> tuple[Float[np.ndarray, " r"], float]:
         """κ̄ = (1−γ)b̄ − Āw̄ and η = v̄ᵀw̄ − 1, the maximisers given w̄."""
         return m.initial - m.bellman @ ratio_params, float(m.mean @ ratio_params - 1)

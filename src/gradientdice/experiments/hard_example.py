@@ -50,7 +50,9 @@ def ratio_curvature_at(estimator: GenDICE | GradientDICE, point: tuple[Any, Any,
     return np.linalg.eigvalsh(np.asarray(jax.hessian(objective(estimator))(*point)))
 
 
-def descend(estimator: GenDICE | GradientDICE, start: tuple[Any, Any, Any], steps: int = STEPS, rate: float = RATE) -> np.ndarray:
+def descend(
+    estimator: GenDICE | GradientDICE, start: tuple[Any, Any, Any], steps: int = STEPS, rate: float = RATE
+) -> np.ndarray:
     """Deterministic simultaneous descent-ascent; τ after each step, (steps, 2)."""
     gradient = jax.grad(objective(estimator), argnums=(0, 1, 2))
 
@@ -65,14 +67,24 @@ def descend(estimator: GenDICE | GradientDICE, start: tuple[Any, Any, Any], step
 
 def run(folder: Path, *, force: bool = False) -> tuple[ResultStore, pd.DataFrame]:
     """Runs the experiment and writes its table."""
-    store = ResultStore(folder, "hard-example", {"perturbations": PERTURBATIONS, "rate": RATE, "steps": STEPS}, force=force)
+    store = ResultStore(
+        folder, "hard-example", {"perturbations": PERTURBATIONS, "rate": RATE, "steps": STEPS}, force=force
+    )
     frames = []
     for name, estimator in (("GenDICE", GenDICE(1.0)), ("GradientDICE", GradientDICE(1.0))):
         for size in PERTURBATIONS:
             start = (jnp.array([size, 0.5 * size]), jnp.zeros(2), jnp.asarray(-1.0))
             path = descend(estimator, start)
             frames.append(
-                pd.DataFrame({"learner": name, "perturbation": size, "step": np.arange(1, STEPS + 1), "ratio_1": path[:, 0], "ratio_2": path[:, 1]})
+                pd.DataFrame(
+                    {
+                        "learner": name,
+                        "perturbation": size,
+                        "step": np.arange(1, STEPS + 1),
+                        "ratio_1": path[:, 0],
+                        "ratio_2": path[:, 1],
+                    }
+                )
             )
     frame = pd.concat(frames, ignore_index=True)
     frame["error"] = ((frame["ratio_1"] - 1) ** 2 + (frame["ratio_2"] - 1) ** 2) / 2
@@ -117,7 +129,10 @@ def write_page(path: Path, frame: pd.DataFrame, figures: dict[str, str]) -> None
         table(
             ["at u = 0, f = 0, η = −1", "GenDICE", "GradientDICE"],
             [
-                ["largest partial derivative", *(number(float(np.abs(gradient_at(e, WRONG_POINT)).max())) for e in (gen, gradient))],
+                [
+                    "largest partial derivative",
+                    *(number(float(np.abs(gradient_at(e, WRONG_POINT)).max())) for e in (gen, gradient)),
+                ],
                 [
                     "curvature in the minimiser's variables",
                     *(", ".join(f"{v:g}" for v in ratio_curvature_at(e, WRONG_POINT)) for e in (gen, gradient)),

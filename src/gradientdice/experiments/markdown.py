@@ -24,5 +24,5 @@ def number(value: float, digits: int = 2) -> str:
 
 
 def with_error(value: float, error: float, digits: int = 2) -> str:
-    """value ± standard error."""
+    """Value ± standard error."""
     return f"{number(value, digits)} ± {number(error, 1)}"

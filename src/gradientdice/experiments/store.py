@@ -1,4 +1,4 @@
-"""A folder of results that knows which settings made it, resumes what was interrupted, and is never overwritten by accident."""
+"""A folder of results that knows which settings made it, resumes, and is never overwritten by accident."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class ResultStore:
         identity["fingerprint"] = hashlib.sha256(text.encode()).hexdigest()[:16]
         found = self._read_manifest()
         if found is None and folder.is_dir() and any(folder.iterdir()) and not force:
-            raise InputError(f"{folder} has other files in it. Choose another folder, or give --force to write into it.")
+            raise InputError(
+                f"{folder} has other files in it. Choose another folder, or give --force to write into it."
+            )
         if found is not None and found.get("fingerprint") != identity["fingerprint"]:
             if not force:
                 raise InputError(
@@ -39,7 +41,9 @@ class ResultStore:
                 )
             shutil.rmtree(folder / PARTS, ignore_errors=True)
         (folder / PARTS).mkdir(parents=True, exist_ok=True)
-        self.write(folder / MANIFEST, lambda path: path.write_text(json.dumps(identity, indent=2, sort_keys=True) + "\n"))
+        self.write(
+            folder / MANIFEST, lambda path: path.write_text(json.dumps(identity, indent=2, sort_keys=True) + "\n")
+        )
 
     def part(self, name: str) -> Path:
         """Where the part of this name is, or will be."""

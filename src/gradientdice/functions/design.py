@@ -47,7 +47,9 @@ class Design:
     initial: Rows | None
 
 
-def feature_rows(data: Transitions, policy: Policy, functions: Functions, rows: slice, rng: np.random.Generator) -> Design:
+def feature_rows(
+    data: Transitions, policy: Policy, functions: Functions, rows: slice, rng: np.random.Generator
+) -> Design:
     """The feature rows of some transitions, without initial states and without the self-loop row."""
     n = len(data.rewards[rows])
     absorbing = _has_absorbing(data)
@@ -57,10 +59,7 @@ def feature_rows(data: Transitions, policy: Policy, functions: Functions, rows: 
     next_states = np.array(data.next_states[rows])
     next_states[ended] = data.states[rows][ended]
     following = functions.expected(next_states, policy, rng)
-    if isinstance(functions, Tabular):
-        width = functions.num_features
-    else:
-        width = current.values.shape[1]
+    width = _width(functions, current)
     if absorbing:
         current, following = _widen(current), _send_to_absorbing(_widen(following), ended, width)
         width += 1
@@ -100,6 +99,13 @@ def whole_design(data: Transitions, policy: Policy, functions: Functions, rng: n
     return Design(design.width, design.absorbing, current, following, rewards, weights, ended, initial)
 
 
+def _width(functions: Functions, rows: Rows) -> int:
+    if isinstance(rows, DenseRows):
+        return rows.values.shape[1]
+    assert isinstance(functions, Tabular)
+    return functions.num_features
+
+
 def _has_absorbing(data: Transitions) -> bool:
     return data.terminated is not None and bool(data.terminated.any())
 
@@ -123,7 +129,8 @@ def _send_to_absorbing(rows: Rows, ended: np.ndarray, column: int) -> Rows:
 
 def _append(rows: Rows, extra: Rows) -> Rows:
     if isinstance(rows, DenseRows):
-        return DenseRows(np.concatenate([rows.values, extra.matrix(rows.values.shape[1])]))
+        assert isinstance(extra, DenseRows)
+        return DenseRows(np.concatenate([rows.values, extra.values]))
     assert isinstance(extra, SparseRows)
     m = rows.indices.shape[1]
     indices = np.concatenate([rows.indices, np.broadcast_to(extra.indices[:, :1], (1, m))])

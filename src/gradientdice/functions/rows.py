@@ -30,13 +30,12 @@ class DenseRows(NamedTuple):
         return self.values @ params
 
     def add(self, params: Any, amounts: Any) -> Any:
-        """params + Σ_i amounts_i x_i."""
+        """Params + Σ_i amounts_i x_i."""
         return params + self.values.T @ amounts
 
     def matrix(self, width: int) -> np.ndarray:
         """The rows as an (n, width) matrix."""
         return np.asarray(self.values)
-
 
 
 class SparseRows(NamedTuple):
@@ -57,7 +56,7 @@ class SparseRows(NamedTuple):
         return self._weighted(params[self.indices]).sum(axis=1)
 
     def add(self, params: Any, amounts: Any) -> Any:
-        """params + Σ_i amounts_i x_i, touching only the entries that the rows name."""
+        """Params + Σ_i amounts_i x_i, touching only the entries that the rows name."""
         for j in range(self.indices.shape[1]):
             change = amounts
             if self.coefficients is not None:
@@ -68,7 +67,9 @@ class SparseRows(NamedTuple):
     def matrix(self, width: int) -> csr_array:
         """The rows as an (n, width) sparse matrix."""
         n, m = self.indices.shape
-        values = np.ones(n * m) if self.coefficients is None else np.asarray(self.coefficients, dtype=np.float64).ravel()
+        values = (
+            np.ones(n * m) if self.coefficients is None else np.asarray(self.coefficients, dtype=np.float64).ravel()
+        )
         return csr_array((values, np.asarray(self.indices).ravel(), np.arange(n + 1) * m), shape=(n, width))
 
     def _weighted(self, entries: Any) -> Any:

@@ -45,9 +45,12 @@ def boyan_features() -> Float[np.ndarray, "13 4"]:
 
 def pair_features(state_features: Float[np.ndarray, "S k"], num_actions: int) -> Float[np.ndarray, "SA Ak"]:
     """State features with an independent block of weights for each action, state-major."""
-    return np.kron(state_features, np.eye(num_actions)).reshape(
-        len(state_features), num_actions, state_features.shape[1], num_actions
-    ).swapaxes(2, 3).reshape(len(state_features) * num_actions, -1)
+    return (
+        np.kron(state_features, np.eye(num_actions))
+        .reshape(len(state_features), num_actions, state_features.shape[1], num_actions)
+        .swapaxes(2, 3)
+        .reshape(len(state_features) * num_actions, -1)
+    )
 
 
 def single_state() -> TabularMDP:

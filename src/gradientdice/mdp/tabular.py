@@ -38,7 +38,9 @@ class TabularMDP:
     initial: Float[np.ndarray, " S"]
 
     def __post_init__(self) -> None:
-        transition, reward, initial = (np.array(x, dtype=np.float64) for x in (self.transition, self.reward, self.initial))
+        transition, reward, initial = (
+            np.array(x, dtype=np.float64) for x in (self.transition, self.reward, self.initial)
+        )
         if transition.ndim != 3 or transition.shape[0] != transition.shape[2]:
             raise InputError(f"transition must have shape (S, A, S), not {transition.shape}.")
         states, actions, _ = transition.shape
@@ -159,7 +161,9 @@ class TabularMDP:
     def _policy(self, policy: ArrayLike) -> np.ndarray:
         probabilities = np.asarray(policy, dtype=np.float64)
         if probabilities.shape != self.reward.shape:
-            raise InputError(f"policy must have shape {self.reward.shape} (states, actions), not {probabilities.shape}.")
+            raise InputError(
+                f"policy must have shape {self.reward.shape} (states, actions), not {probabilities.shape}."
+            )
         require_distributions("policy", probabilities)
         return probabilities / probabilities.sum(axis=1, keepdims=True)
 

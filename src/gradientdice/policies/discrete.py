@@ -32,7 +32,7 @@ class DiscretePolicy:
     def __post_init__(self) -> None:
         require_count("num_actions", self.num_actions)
 
-    def probabilities_at(self, states: Num[np.ndarray, "n *d"]) -> Float[np.ndarray, "n A"]:
+    def probabilities_at(self, states: Num[np.ndarray, "n ..."]) -> Float[np.ndarray, "n A"]:
         """π(·|s) for each given state, checked."""
         probabilities = np.asarray(self.function(states), dtype=np.float64)
         if probabilities.shape != (len(states), self.num_actions):

@@ -27,7 +27,7 @@ class SamplingPolicy:
 
     function: Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
-    def sample(self, states: Num[np.ndarray, "n *d"], rng: np.random.Generator) -> Float[np.ndarray, "n *k"]:
+    def sample(self, states: Num[np.ndarray, "n ..."], rng: np.random.Generator) -> Float[np.ndarray, "n ..."]:
         """One action for each given state, checked."""
         actions = np.asarray(self.function(states, rng))
         if actions.ndim not in (1, 2) or len(actions) != len(states):

@@ -50,5 +50,7 @@ class TabularPolicy:
         outside = (states < 0) | (states >= len(self.probabilities))
         if outside.any():
             row = first_bad_row(outside)
-            raise InputError(f"The policy's table has {len(self.probabilities)} states; row {row} is in state {states[row]}.")
+            raise InputError(
+                f"The policy's table has {len(self.probabilities)} states; row {row} is in state {states[row]}."
+            )
         return self.probabilities[states]

@@ -64,7 +64,7 @@ class ClosedForm:
         Raises:
             InputError: if the estimator has no closed form, or the moments have a NaN or lack initial states.
         """
-        if not isinstance(estimator, LinearEstimator):
+        if not isinstance(estimator, LinearEstimator):  # pyright: ignore[reportGeneralTypeIssues]
             raise InputError(
                 f"{type(estimator).__name__} has no closed form, since its ratio is a nonlinear function of its "
                 "parameters: use PrimalDual, or GradientDICE or DualDICE(power=2) with ClosedForm."
@@ -83,7 +83,9 @@ class ClosedForm:
             "rank": whitened.basis.shape[1],
             "num_features": moments.num_features,
         }
-        return Solution(whitened.basis @ ratio, whitened.basis @ critic, norm_multiplier, _status(singular_values), stats)
+        return Solution(
+            whitened.basis @ ratio, whitened.basis @ critic, norm_multiplier, _status(singular_values), stats
+        )
 
     def _whiten(self, moments: Moments, discount: float) -> WhitenedMoments:
         size = np.sqrt(np.diag(moments.gram))

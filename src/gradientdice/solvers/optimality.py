@@ -30,7 +30,9 @@ class SaddleProblem:
     ratio_radius: float
     critic_radius: float
 
-    def gap(self, ratio_params: Float[np.ndarray, " K"], critic_params: Float[np.ndarray, " K"], norm_multiplier: float) -> float:
+    def gap(
+        self, ratio_params: Float[np.ndarray, " K"], critic_params: Float[np.ndarray, " K"], norm_multiplier: float
+    ) -> float:
         """ε_opt(w, y)."""
         y = np.append(critic_params, norm_multiplier)
         return self._best_response_value(ratio_params) - self._best_ratio_value(y)
@@ -59,7 +61,7 @@ class SaddleProblem:
 
 
 def maximise_concave(quadratic: Float[np.ndarray, "k k"], linear: Float[np.ndarray, " k"], radius: float) -> float:
-    """max over ‖z‖ ≤ radius of linearᵀz − ½ zᵀ quadratic z, for a positive semidefinite quadratic."""
+    """Max over ‖z‖ ≤ radius of linearᵀz − ½ zᵀ quadratic z, for a positive semidefinite quadratic."""
     values, vectors = np.linalg.eigh(quadratic)
     values = np.maximum(values, 0.0)
     h = vectors.T @ linear
@@ -76,5 +78,6 @@ def maximise_concave(quadratic: Float[np.ndarray, "k k"], linear: Float[np.ndarr
     # Where the ball binds, ‖(Q + μI)⁻¹h‖ = radius for one μ > 0, and μ ≤ ‖h‖ / radius.
     high = float(np.linalg.norm(h)) / radius * (1 + 1e-9)
     low = 1e-14 * high
-    z = point(low) if excess(low) <= 0 else point(brentq(excess, low, high, xtol=1e-15 * high, rtol=1e-14))
+    multiplier = low if excess(low) <= 0 else float(brentq(excess, low, high, xtol=1e-15 * high))  # pyright: ignore[reportArgumentType]
+    z = point(multiplier)
     return float(h @ z - 0.5 * np.sum(values * z**2))

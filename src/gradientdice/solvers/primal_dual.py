@@ -51,7 +51,9 @@ class PrimalDual:
     def plan(self, estimator: Estimator, *, with_ridge: bool) -> Plan:
         """The static part of a run."""
         every = min(self.record_every or max(1, self.steps // 100), self.steps)
-        return Plan(estimator, as_schedule(self.learning_rate), self.steps, self.batch_size, every, self.init, with_ridge)
+        return Plan(
+            estimator, as_schedule(self.learning_rate), self.steps, self.batch_size, every, self.init, with_ridge
+        )
 
     def solve(self, estimator: Estimator, source: Source, recorder: Recorder, *, seed: int = 0) -> Solution:
         """One run."""
@@ -60,7 +62,10 @@ class PrimalDual:
 
     def solve_log(self, estimator: Estimator, design: Design, *, seed: int = 0) -> Solution:
         """One run on a log, recording the value estimate."""
-        source, recorder = LogSource.create(design, estimator.discount), ValueEstimate.create(design, estimator.discount)
+        source, recorder = (
+            LogSource.create(design, estimator.discount),
+            ValueEstimate.create(design, estimator.discount),
+        )
         return self.solve(estimator, source, recorder, seed=seed)
 
 

@@ -151,7 +151,10 @@ class ProjectedPrimalDual:
 
     def solve_log(self, estimator: Estimator, design: Design, moments: Moments, *, seed: int = 0) -> Solution:
         """One run on a log, recording the value estimate."""
-        source, recorder = LogSource.create(design, estimator.discount), ValueEstimate.create(design, estimator.discount)
+        source, recorder = (
+            LogSource.create(design, estimator.discount),
+            ValueEstimate.create(design, estimator.discount),
+        )
         return self.solve(estimator, source, recorder, moments, seed=seed)
 
 

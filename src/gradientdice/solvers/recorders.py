@@ -51,7 +51,9 @@ class ValueEstimate(NamedTuple):
         """A recorder over a whole log."""
         keep = slice(0, len(design.rewards) - 1) if discount == 1 and design.absorbing else slice(None)
         weights = design.weights[keep]
-        rows = jax.tree.map(lambda x: jnp.asarray(x, dtype=None if x.dtype.kind in "iu" else jnp.float32), design.current.take(keep))
+        rows = jax.tree.map(
+            lambda x: jnp.asarray(x, dtype=None if x.dtype.kind in "iu" else jnp.float32), design.current.take(keep)
+        )
         return cls(rows, jnp.asarray(weights * design.rewards[keep] / weights.sum(), dtype=jnp.float32))
 
 

@@ -140,4 +140,3 @@ def _invert(cumulative: jax.Array, uniform: jax.Array) -> jax.Array:
 
 def _to_float32(rows: Rows) -> Rows:
     return jax.tree.map(lambda x: jnp.asarray(x, dtype=jnp.int32 if x.dtype.kind in "iu" else jnp.float32), rows)
-

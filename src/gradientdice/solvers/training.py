@@ -86,8 +86,9 @@ def train(plan: Plan, source: Source, recorder: Recorder, hyper: dict[str, Any],
     schedule = _bind(plan.schedule, {name: hyper[name] for name in vars(plan.schedule)})
     runs = hyper["discount"].shape
     init_key, draw_key = _keys(seed)
-    first = (jnp.broadcast_to(w[:, None], (source.num_features, *runs)) for w in plan.init.draw(init_key, source.num_features))
-    state = State(*first, jnp.zeros(runs))
+    weights = plan.init.draw(init_key, source.num_features)
+    ratio, critic = (jnp.broadcast_to(w[:, None], (source.num_features, *runs)) for w in weights)
+    state = State(ratio, critic, jnp.zeros(runs))
 
     def step(carry: tuple[State, Any], inputs: tuple[Any, Any]) -> tuple[tuple[State, Any], None]:
         state, average = carry
@@ -172,7 +173,7 @@ def _update(estimator: Estimator, plan: Plan, hyper: dict[str, Any], batch: Batc
 
 
 def _project(state: State, hyper: dict[str, Any]) -> State:
-    """w on the ball of radius ratio_radius, y = [κ; η] on that of radius critic_radius."""
+    """W on the ball of radius ratio_radius, y = [κ; η] on that of radius critic_radius."""
     shrink_ratio = _shrink(jnp.sum(state.ratio**2, axis=0), hyper["ratio_radius"])
     shrink_critic = _shrink(jnp.sum(state.critic**2, axis=0) + state.norm_multiplier**2, hyper["critic_radius"])
     return State(state.ratio * shrink_ratio, state.critic * shrink_critic, state.norm_multiplier * shrink_critic)

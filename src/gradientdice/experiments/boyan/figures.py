@@ -71,13 +71,23 @@ def closed_form(tables: Tables, curves: dict[tuple[str, str, float], np.ndarray]
     figure, axes = _panels()
     expected = tables.closed_form[tables.closed_form["actions"] == "expected"]
     for axis, discount in zip(axes.ravel(), DISCOUNTS, strict=True):
-        _band(axis, tables.steps, curves["tabular", "GradientDICE", discount], "GradientDICE", "GradientDICE, tuned SGD")
+        _band(
+            axis, tables.steps, curves["tabular", "GradientDICE", discount], "GradientDICE", "GradientDICE, tuned SGD"
+        )
         rows = expected[(expected["representation"] == "tabular") & (expected["discount"] == discount)]
         errors = rows.pivot(index="seed", columns="samples", values="error")
-        _band(axis, errors.columns.to_numpy(), errors.to_numpy(), "closed form", "closed form, same samples, nothing tuned")
+        _band(
+            axis,
+            errors.columns.to_numpy(),
+            errors.to_numpy(),
+            "closed form",
+            "closed form, same samples, nothing tuned",
+        )
         _finish(axis, f"γ = {discount:g}")
         axis.set_xscale("log")
-    return _label(figure, axes, "A table: tuned stochastic GradientDICE against its closed form on the same samples", "samples")
+    return _label(
+        figure, axes, "A table: tuned stochastic GradientDICE against its closed form on the same samples", "samples"
+    )
 
 
 def ridge_at_discount_1(tables: Tables) -> Figure:
@@ -87,13 +97,24 @@ def ridge_at_discount_1(tables: Tables) -> Figure:
     runs = tables.runs
     paper = runs[(runs["study"] == PAPER) & (runs["discount"] == 1) & (runs["learner"] == "GradientDICE")]
     for axis, representation in zip(axes, REPRESENTATIONS, strict=True):
-        axis.loglog(path, [exact_error(representation, 1.0, ridge) for ridge in path], label="fixed point, exact", **STYLES["closed form"])
+        axis.loglog(
+            path,
+            [exact_error(representation, 1.0, ridge) for ridge in path],
+            label="fixed point, exact",
+            **STYLES["closed form"],
+        )
         zero = exact_error(representation, 1.0)
         axis.axhline(max(zero, 1e-12), color="#000000", linestyle=":", label=f"fixed point with ξ = 0: {zero:.1g}")
         rows = paper[paper["representation"] == representation]
         means = rows.groupby(["ridge", "learning_rate"])["final_error"].mean().groupby("ridge").min()
         positions = [ridge if ridge > 0 else path[0] for ridge in RIDGES]
-        axis.plot(positions, means.loc[list(RIDGES)], "o", color=STYLES["GradientDICE"]["color"], label="SGD, best rate (leftmost: ξ = 0)")
+        axis.plot(
+            positions,
+            means.loc[list(RIDGES)],
+            "o",
+            color=STYLES["GradientDICE"]["color"],
+            label="SGD, best rate (leftmost: ξ = 0)",
+        )
         axis.set(title=representation, xlabel="ridge ξ", ylabel="MSE(τ)")
         axis.legend(fontsize=8)
         axis.grid(alpha=0.3)
@@ -112,7 +133,9 @@ def dualdice_absolute_value(tables: Tables, chosen: pd.DataFrame) -> Figure:
         rows = runs[(runs["study"] == study) & (runs["learner"] == learner) & (runs["ridge"] == 0)]
         share = (rows["status"] != "ok").groupby(rows["discount"]).mean()
         axes[0].plot(share.index, share, marker="o", label=label, **style)
-        best = chosen[(chosen["study"] == study) & (chosen["learner"] == learner) & (chosen["representation"] == "tabular")]
+        best = chosen[
+            (chosen["study"] == study) & (chosen["learner"] == learner) & (chosen["representation"] == "tabular")
+        ]
         axes[1].semilogy(best["discount"], best["mean"], marker="o", label=label, **style)
     axes[0].set(xlabel="discount γ", ylabel="share of runs that diverge, all rates", ylim=(-0.02, 1.02))
     axes[1].set(xlabel="discount γ", ylabel="MSE(τ) at the best rate")
@@ -129,12 +152,26 @@ def gendice_initial_weights(chosen: pd.DataFrame) -> Figure:
     for axis, representation in zip(axes, REPRESENTATIONS, strict=True):
         here = chosen[chosen["representation"] == representation]
         base = here[(here["study"] == PAPER) & (here["learner"] == "GradientDICE")]
-        axis.errorbar(base["discount"], base["mean"], base["standard_error"], label="GradientDICE", capsize=2, **STYLES["GradientDICE"])
+        axis.errorbar(
+            base["discount"],
+            base["mean"],
+            base["standard_error"],
+            label="GradientDICE",
+            capsize=2,
+            **STYLES["GradientDICE"],
+        )
         gen = here[(here["learner"] == "GenDICE") & here["study"].isin([PAPER, INITIAL_WEIGHTS])]
         for style, (init, rows) in zip(INIT_STYLES, gen.groupby("init", sort=False), strict=True):
             label = f"GenDICE, {_init_name(init, representation)}"
             axis.errorbar(
-                rows["discount"], rows["mean"], rows["standard_error"], label=label, markersize=5, capsize=2, linestyle="--", **style
+                rows["discount"],
+                rows["mean"],
+                rows["standard_error"],
+                label=label,
+                markersize=5,
+                capsize=2,
+                linestyle="--",
+                **style,
             )
         axis.set(title=representation, xlabel="discount γ", ylabel="MSE(τ) at the best setting", yscale="log")
         axis.legend(fontsize=8)

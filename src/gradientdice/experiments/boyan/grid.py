@@ -107,7 +107,9 @@ def cells(scale: Scale, *, paper_only: bool = False) -> Iterator[Cell]:
             recorder = RatioError.create(features, np.stack([truth[c.estimator.discount] for c in members], axis=1))
             first = members[0]
             name = f"{representation}-{'average' if average else 'discounted'}-{first.learner}-{first.init!r}"
-            yield Cell(name, members, Group(plan, source, recorder, case_numbers([pairs[number] for number in numbers])))
+            yield Cell(
+                name, members, Group(plan, source, recorder, case_numbers([pairs[number] for number in numbers]))
+            )
 
 
 def chain(discount: float) -> TabularMDP:

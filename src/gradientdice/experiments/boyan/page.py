@@ -82,7 +82,9 @@ def _final_errors(paper: pd.DataFrame, scale: Scale) -> Iterator[str]:
                 expected = REFERENCE[representation, learner]
                 rows.append(["· independent trial", *(number(value, 3) for value in expected)])
         rows.append(["τ ≡ 1", *(number(float(np.mean((true_ratio(gamma) - 1) ** 2)), 3) for gamma in DISCOUNTS)])
-        rows.append(["GradientDICE, exact solve", *(number(exact_error(representation, gamma), 3) for gamma in DISCOUNTS)])
+        rows.append(
+            ["GradientDICE, exact solve", *(number(exact_error(representation, gamma), 3) for gamma in DISCOUNTS)]
+        )
         if representation == "linear":
             rows.append(["best fit of these features", *(number(best_fit_error(gamma), 3) for gamma in DISCOUNTS)])
         yield f"### {representation.capitalize()}\n\n" + table(["", *GAMMAS], rows)
@@ -94,7 +96,10 @@ def _final_errors(paper: pd.DataFrame, scale: Scale) -> Iterator[str]:
 
 def _claims(tables: Tables, chosen: pd.DataFrame, curves: Curves) -> str:
     wins = {r: [_duel(curves, r, gamma)[0] < 0 for gamma in DISCOUNTS] for r in REPRESENTATIONS}
-    lost = {r: ", ".join(f"{g:g}" for g, won in zip(DISCOUNTS, wins[r], strict=True) if not won) or "none" for r in REPRESENTATIONS}
+    lost = {
+        r: ", ".join(f"{g:g}" for g, won in zip(DISCOUNTS, wins[r], strict=True) if not won) or "none"
+        for r in REPRESENTATIONS
+    }
     steadier = {
         (r, measure.__name__): sum(
             measure(curves[r, "GradientDICE", g]) < measure(curves[r, "GenDICE", g]) for g in DISCOUNTS
@@ -103,7 +108,12 @@ def _claims(tables: Tables, chosen: pd.DataFrame, curves: Curves) -> str:
         for measure in (spread_between, wobble_within)
     }
     all_steadier = all(count == 6 for count in steadier.values())
-    dual_best = {r: all(_mean(chosen, r, "DualDICE", 0.1) < _mean(chosen, r, other, 0.1) for other in ("GradientDICE", "GenDICE")) for r in REPRESENTATIONS}
+    dual_best = {
+        r: all(
+            _mean(chosen, r, "DualDICE", 0.1) < _mean(chosen, r, other, 0.1) for other in ("GradientDICE", "GenDICE")
+        )
+        for r in REPRESENTATIONS
+    }
     shares = _diverged_shares(tables)
     largest_share = max(shares.values())
     diverged = ", ".join(f"{share:.0%} at γ = {gamma:g}" for gamma, share in shares.items())
@@ -142,7 +152,11 @@ def _claims(tables: Tables, chosen: pd.DataFrame, curves: Curves) -> str:
             f"its error grows from {number(_mean(chosen, 'tabular', 'DualDICE', 0.1))} to {number(_mean(chosen, 'tabular', 'DualDICE', 0.9))} at γ = 0.9 and at γ = 1 it "
             f"does not learn ({number(_mean(chosen, 'tabular', 'DualDICE', 1.0), 3)}; τ ≡ 0 is its solution); share of all runs that diverge: {diverged}",
             _verdict(largest_share > 0.5, partly=errors == sorted(errors))
-            + ("" if largest_share > 0.5 else ": it gets slower, and uninformative at γ = 1, but few of its runs diverge"),
+            + (
+                ""
+                if largest_share > 0.5
+                else ": it gets slower, and uninformative at γ = 1, but few of its runs diverge"
+            ),
         ],
         [
             "λ has little influence",
@@ -232,7 +246,9 @@ def _closed_form(tables: Tables, curves: Curves) -> str:
 def _signed(tables: Tables) -> str:
     rows = []
     for study, learner, label in ((PAPER, "DualDICE", r"\|τ\|³/3"), (SIGNED, "DualDICE τ³", "τ³/3")):
-        runs = tables.runs[(tables.runs["study"] == study) & (tables.runs["learner"] == learner) & (tables.runs["ridge"] == 0)]
+        runs = tables.runs[
+            (tables.runs["study"] == study) & (tables.runs["learner"] == learner) & (tables.runs["ridge"] == 0)
+        ]
         for representation in REPRESENTATIONS:
             here = runs[runs["representation"] == representation]
             share = (here["status"] != "ok").groupby(here["discount"]).mean()
@@ -245,8 +261,12 @@ def _initial_weights(chosen: pd.DataFrame) -> str:
     rows = []
     for representation in REPRESENTATIONS:
         for init, here in gen[gen["representation"] == representation].groupby("init", sort=False):
-            rows.append([representation, f"`{init}`", *(with_error(r["mean"], r["standard_error"]) for r in _by_discount(here))])
-    return "Final MSE(τ) at the best setting (`fan_in=None` is the number of features):\n\n" + table(["", "weights", *GAMMAS], rows)
+            rows.append(
+                [representation, f"`{init}`", *(with_error(r["mean"], r["standard_error"]) for r in _by_discount(here))]
+            )
+    return "Final MSE(τ) at the best setting (`fan_in=None` is the number of features):\n\n" + table(
+        ["", "weights", *GAMMAS], rows
+    )
 
 
 def _by_discount(rows: pd.DataFrame) -> list[pd.Series]:
@@ -272,9 +292,7 @@ def _diverged_shares(tables: Tables) -> dict[float, float]:
 def _penalty_factors(chosen: pd.DataFrame, learner: str) -> list[float]:
     """By which factors the selected error changes with another λ, over all tasks."""
     other = chosen[(chosen["study"] == NORM_PENALTY) & (chosen["learner"] == learner)]
-    return [
-        row["mean"] / _mean(chosen, row["representation"], learner, row["discount"]) for _, row in other.iterrows()
-    ]
+    return [row["mean"] / _mean(chosen, row["representation"], learner, row["discount"]) for _, row in other.iterrows()]
 
 
 def _range(factors: list[float]) -> str:

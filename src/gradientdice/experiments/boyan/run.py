@@ -174,7 +174,7 @@ def _run_table(cell: Cell, outcome: Outcome, seeds: Sequence[int]) -> pd.DataFra
 
 
 def _plan(scale: Scale) -> Plan:
-    """A plan that draws the same samples as every case of the grid: draws depend on steps, batch and recording alone."""
+    """A plan with the draws of every case of the grid: they depend on steps, batch size and recording alone."""
     return PrimalDual(scale.steps, 0.1, 1, scale.record_every, UniformInit()).plan(GradientDICE(0.5), with_ridge=False)
 
 

@@ -1,0 +1,1 @@
+"""From solutions to answers: values, influence functions, intervals, diagnostics, selection."""

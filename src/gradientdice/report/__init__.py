@@ -1,0 +1,1 @@
+"""What a reader sees: tables, plots, the HTML report."""

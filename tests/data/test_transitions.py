@@ -1,0 +1,137 @@
+"""The door: what a log may be, what is refused and how, and files that come back bit for bit."""
+
+import numpy as np
+import pytest
+
+import gradientdice as gd
+from conftest import random_problem
+
+GOOD = {"states": [0, 1, 2], "actions": [0, 1, 0], "rewards": [0.0, 1.0, 2.0], "next_states": [1, 2, 0]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rewards": [0.0, float("nan"), 1.0]}, "rewards has a value that is not finite, first in row 1"),
+        ({"states": [[0.0], [np.inf], [1.0]], "next_states": [[0.0], [0.0], [1.0]]}, "states .* row 1"),
+        ({"rewards": [0.0, 1.0]}, "rewards has 2 rows but states has 3"),
+        ({"rewards": [[0.0], [1.0], [2.0]]}, r"rewards must have shape \(3,\)"),
+        ({"next_states": [[1], [2], [0]]}, "next_states has rows of shape"),
+        ({"states": np.zeros((3, 2, 2)), "next_states": np.zeros((3, 2, 2))}, "one or two dimensions"),
+        ({"states": [], "actions": [], "rewards": [], "next_states": []}, "empty"),
+        ({"states": ["a", "b", "c"]}, "must hold numbers"),
+        ({"rewards": 1.0}, "not the single value"),
+        ({"weights": [1, -1, 1]}, "weights must not be negative; row 1"),
+        ({"weights": [0, 0, 0]}, "all zero"),
+        ({"terminated": [0, 2, 0]}, "terminated must be true or false; row 1"),
+        ({"terminated": [0, 1, 0], "truncated": [0, 1, 0]}, "row 1 is both"),
+        ({"episodes": [0.5, 1.0, 1.0]}, "episodes must be whole numbers"),
+        ({"initial_states": []}, "initial_states is empty"),
+        ({"initial_states": [[0, 1]]}, "initial_states has rows of shape"),
+        ({"behavior_log_probs": [0.0, -np.inf, 0.0]}, "behavior_log_probs .* row 1"),
+    ],
+)
+def test_bad_logs_are_refused_by_field_and_row(change, message):
+    with pytest.raises(gd.InputError, match=message):
+        gd.Transitions(**{**GOOD, **change})
+
+
+def test_a_log_is_immutable_and_apart_from_its_source():
+    rewards = np.array([0.0, 1.0, 2.0])
+    log = gd.Transitions(**{**GOOD, "rewards": rewards})
+    rewards[0] = 99
+    assert log.rewards[0] == 0
+    with pytest.raises(ValueError, match="read-only"):
+        log.rewards[0] = 1
+    with pytest.raises(AttributeError):
+        log.rewards = rewards
+
+
+def test_start_states_come_from_episodes():
+    log = gd.Transitions(**GOOD, episodes=[7, 7, 3])
+    assert sorted(log.start_states) == [0, 2]
+    assert gd.Transitions(**GOOD).start_states is None
+    assert list(gd.Transitions(**GOOD, episodes=[7, 7, 3], initial_states=[5]).start_states) == [5]
+
+
+def rich_log():
+    rng = np.random.default_rng(0)
+    n = 50
+    return gd.Transitions(
+        states=rng.normal(size=(n, 3)).astype(np.float32),
+        actions=rng.normal(size=(n, 1)),
+        rewards=rng.normal(size=n) * 1e-7,
+        next_states=rng.normal(size=(n, 3)).astype(np.float32),
+        initial_states=rng.normal(size=(7, 3)).astype(np.float32),
+        terminated=rng.random(n) < 0.1,
+        truncated=np.zeros(n, dtype=bool),
+        episodes=np.arange(n) // 10,
+        weights=rng.random(n),
+        behavior_log_probs=rng.normal(size=n),
+    )
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".parquet", ".csv"])
+@pytest.mark.parametrize("kind", ["rich", "tabular", "bare"])
+def test_files_come_back_bit_for_bit(tmp_path, suffix, kind):
+    if kind == "rich":
+        log = rich_log()
+    elif kind == "tabular":
+        mdp, _, data_dist = random_problem(0)
+        log = mdp.sample(200, data_dist, np.random.default_rng(1))
+    else:
+        log = gd.Transitions(**GOOD)
+    path = tmp_path / f"log{suffix}"
+    log.save(path)
+    again = gd.load(path)
+    for name in log.__dataclass_fields__:
+        first, second = getattr(log, name), getattr(again, name)
+        assert (first is None) == (second is None), name
+        if first is not None:
+            assert first.dtype == second.dtype, name
+            np.testing.assert_array_equal(first, second, err_msg=name)
+    assert list(tmp_path.iterdir()) == [path], "no temporary file is left"
+
+
+def test_more_initial_states_than_rows(tmp_path):
+    log = gd.Transitions(**GOOD, initial_states=np.arange(10))
+    for suffix in (".npz", ".parquet"):
+        log.save(tmp_path / f"log{suffix}")
+        np.testing.assert_array_equal(gd.load(tmp_path / f"log{suffix}").initial_states, np.arange(10))
+    with pytest.raises(gd.InputError, match="Save as .npz or .parquet"):
+        log.save(tmp_path / "log.csv")
+    assert not (tmp_path / "log.csv").exists()
+
+
+def test_a_folder_of_parquet_files_is_one_log(tmp_path):
+    mdp, _, data_dist = random_problem(0)
+    logs = [mdp.sample(30, data_dist, np.random.default_rng(seed)) for seed in (0, 1)]
+    (tmp_path / "logs").mkdir()
+    for number, log in enumerate(logs):
+        log.save(tmp_path / "logs" / f"{number}.parquet")
+    whole = gd.load(tmp_path / "logs")
+    np.testing.assert_array_equal(whole.rewards, np.concatenate([log.rewards for log in logs]))
+    assert len(whole.initial_states) == 60
+
+
+def test_bad_files_are_refused(tmp_path):
+    with pytest.raises(gd.InputError, match="There is no file"):
+        gd.load(tmp_path / "nothing.npz")
+    (tmp_path / "empty.csv").touch()
+    with pytest.raises(gd.InputError, match="is empty"):
+        gd.load(tmp_path / "empty.csv")
+    (tmp_path / "log.txt").write_text("hello")
+    with pytest.raises(gd.InputError, match="not '.txt'"):
+        gd.load(tmp_path / "log.txt")
+    for suffix in (".npz", ".parquet"):
+        (tmp_path / f"broken{suffix}").write_bytes(b"not what it says")
+        with pytest.raises(gd.InputError, match="not a readable"):
+            gd.load(tmp_path / f"broken{suffix}")
+    (tmp_path / "short.csv").write_text("states,actions,rewards\n1,2,3\n")
+    with pytest.raises(gd.InputError, match="lacks the field 'next_states'"):
+        gd.load(tmp_path / "short.csv")
+    np.savez(tmp_path / "pickle.npz", states=np.array([{}], dtype=object))
+    with pytest.raises(gd.InputError, match="not a readable"):
+        gd.load(tmp_path / "pickle.npz")
+    with pytest.raises(gd.InputError, match="saved as"):
+        gd.Transitions(**GOOD).save(tmp_path / "log.pkl")

@@ -1,0 +1,115 @@
+"""The Boyan experiment: its grid is the paper's, its runs resume, its page and figures are there."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gradientdice as gd
+from gradientdice.experiments.boyan import run as experiment
+from gradientdice.experiments.boyan.analysis import select
+from gradientdice.experiments.boyan.figures import draw_all
+from gradientdice.experiments.boyan.grid import FULL, PAPER, QUICK, Scale, cells
+from gradientdice.experiments.boyan.page import write_page
+
+TINY = Scale(steps=200, record_every=20, runs=3)
+
+
+def test_the_grid_is_the_papers():
+    paper = [case for cell in cells(FULL, paper_only=True) for case in cell.cases]
+    assert len(paper) * FULL.runs == 9720
+    rows = pd.DataFrame([case.columns() for case in paper])
+    assert set(rows["discount"]) == {0.1, 0.3, 0.5, 0.7, 0.9, 1.0}
+    assert set(rows["learning_rate"]) == {4.0**-k for k in range(1, 7)}
+    assert set(rows[rows["discount"] == 1]["ridge"]) == {0.0, 1e-3, 1e-2, 1e-1}
+    assert (rows[rows["discount"] < 1]["ridge"] == 0).all()
+    assert not rows.duplicated().any()
+    everything = [case for cell in cells(FULL) for case in cell.cases]
+    assert [case for case in everything if case.study == PAPER] and len(everything) > len(paper)
+    assert QUICK.steps < FULL.steps
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("boyan")
+    store, tables = experiment.run(folder / "out", TINY)
+    return folder / "out", store, tables
+
+
+def test_tables_have_every_run_and_no_nan(tiny):
+    folder, _, tables = tiny
+    assert len(tables.runs) == sum(len(cell.cases) for cell in cells(TINY)) * 3
+    assert tables.runs["final_error"].notna().all()
+    assert len(tables.steps) == 10 and all(len(curve) == 10 for curve in tables.runs["curve"])
+    again = pd.read_parquet(folder / "runs.parquet")
+    assert again.attrs["provenance"]["seeds"] == [0, 1, 2]
+    csv = pd.read_csv(folder / "runs.csv", index_col=0)
+    np.testing.assert_allclose(csv["final_error"], tables.runs["final_error"])
+    assert {"curves.csv", "closed_form.parquet", "manifest.json"} <= {path.name for path in folder.iterdir()}
+
+
+def test_an_interrupted_run_resumes_with_the_same_numbers(tiny, monkeypatch):
+    folder, _, tables = tiny
+    parts = sorted((folder / "parts").iterdir())
+    parts[3].unlink()
+    computed = []
+    original = experiment.run_groups
+    monkeypatch.setattr(
+        experiment, "run_groups", lambda groups, seeds: computed.append(len(groups)) or original(groups, seeds)
+    )
+    _, again = experiment.run(folder, TINY)
+    assert computed == [1], "only the missing part was computed"
+    np.testing.assert_array_equal(again.runs["final_error"], tables.runs["final_error"])
+
+
+def test_other_settings_do_not_overwrite_without_force(tiny):
+    folder, _, _ = tiny
+    before = (folder / "runs.parquet").read_bytes()
+    with pytest.raises(gd.InputError, match="--force"):
+        experiment.run(folder, Scale(steps=100, record_every=20, runs=2))
+    assert (folder / "runs.parquet").read_bytes() == before
+
+
+def test_foreign_files_are_safe(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(gd.InputError, match="other files"):
+        experiment.run(tmp_path, TINY)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_figures_and_page(tiny):
+    folder, store, tables = tiny
+    figures = draw_all(store, tables)
+    assert len(figures) == 6
+    for path in figures.values():
+        assert path.stat().st_size > 10_000 and path.with_suffix(".pdf").exists()
+    page = folder / "page.md"
+    write_page(page, tables, TINY, {name: path.name for name, path in figures.items()})
+    text = page.read_text()
+    assert "nan" not in text.lower().replace("gradientdice", "")
+    for claim in ("4 of 6", "5 of 6", "more stable", "best at γ = 0.1", "λ has little influence", "ξ > 0 is a must"):
+        assert claim in text
+    # Every table is rectangular; an unescaped bar in a cell would break it.
+    for block in text.split("\n\n"):
+        if block.startswith("|"):
+            assert len({line.replace(r"\|", "").count("|") for line in block.splitlines()}) == 1, block
+
+
+def test_selection_takes_the_lowest_mean_and_never_a_diverged_one():
+    base = {
+        "study": PAPER,
+        "representation": "tabular",
+        "learner": "GenDICE",
+        "init": "i",
+        "norm_penalty": 1.0,
+        "discount": 0.5,
+    }
+    runs = pd.DataFrame(
+        [
+            {**base, "learning_rate": rate, "ridge": 0.0, "final_error": error}
+            for rate, errors in ((0.1, [0.0, np.inf]), (0.2, [2.0, 4.0]), (0.3, [3.5, 3.5]))
+            for error in errors
+        ]
+    )
+    chosen = select(runs)
+    assert chosen["learning_rate"].tolist() == [0.2] and chosen["mean"].tolist() == [3.0]
+    assert chosen["standard_error"].iloc[0] == pytest.approx(1.0)
