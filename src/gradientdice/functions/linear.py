@@ -37,7 +37,7 @@ class LinearFeatures:
     def __post_init__(self) -> None:
         require_count("draws", self.draws)
 
-    def at(self, states: Num[np.ndarray, "n *d"], actions: Num[np.ndarray, "n *k"]) -> DenseRows:
+    def at(self, states: Num[np.ndarray, "n ..."], actions: Num[np.ndarray, "n ..."]) -> DenseRows:
         """x(s,a)."""
         features = np.asarray(self.function(states, actions), dtype=np.float64)
         if features.ndim != 2 or len(features) != len(states):
@@ -50,7 +50,7 @@ class LinearFeatures:
             features = np.column_stack([np.ones(len(features)), features])
         return DenseRows(features)
 
-    def expected(self, states: Num[np.ndarray, "n *d"], policy: Policy, rng: np.random.Generator) -> DenseRows:
+    def expected(self, states: Num[np.ndarray, "n ..."], policy: Policy, rng: np.random.Generator) -> DenseRows:
         """Σ_a π(a|s) x(s,a): exact for discrete actions, a mean of several draws for a sampler."""
         if isinstance(policy, SamplingPolicy):
             total = sum(self.at(states, policy.sample(states, rng)).values for _ in range(self.draws))
