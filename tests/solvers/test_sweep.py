@@ -6,7 +6,7 @@ import pytest
 import gradientdice as gd
 from conftest import random_problem
 from gradientdice.functions.design import whole_design
-from gradientdice.solvers.sweep import group_cases
+from gradientdice.solvers.cases import group_cases
 
 GRID = [gd.GradientDICE(g, lam) for g in (0.5, 0.9, 1.0) for lam in (0.5, 1.0)] + [gd.GenDICE(0.9), gd.DualDICE(0.9)]
 SOLVERS = [gd.PrimalDual(120, rate, record_every=40) for rate in (0.05, 0.1)]

@@ -26,6 +26,8 @@ from gradientdice.solvers.sources import Source
 from gradientdice.solvers.training import ESTIMATOR_LEAVES, Outcome, Plan, train_seeds
 
 MAX_BYTES = 1 << 30
+# Groups are filled up to a multiple of this many cases: it suits vector units, and groups of like size share a program.
+CASE_MULTIPLE = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,23 +72,23 @@ def run_groups(
         The number of the group, which of the seeds and which of its cases are done, and their outcome in NumPy
         arrays with axes (seed, …, case).
     """
-    workers = len(os.sched_getaffinity(0)) if jax.default_backend() == "cpu" and hasattr(os, "sched_getaffinity") else 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    on_cpu = jax.default_backend() == "cpu"
+    # An accelerator takes all seeds at once; there the threads are for compiling several programs at a time.
+    splits, workers = (cores, cores) if on_cpu else (1, min(cores, 4))
     # The first parts of all groups come first: then the workers compile different programs at the same time.
-    parts = [part for wave in _waves(groups, len(seeds), workers, max_bytes) for part in wave]
-    locks = [threading.Lock() for _ in groups]
-    compiled: dict[int, Any] = {}
+    parts = [part for wave in _waves(groups, len(seeds), splits, max_bytes // workers) for part in wave]
+    programs = _Programs()
     seed_array = np.asarray(seeds, dtype=np.uint32)
 
     def run(part: _Part) -> tuple[int, slice, slice, Outcome]:
         group = groups[part.group]
-        # The last part may be short; it is filled up, so that one program serves all parts of a group.
+        # A short part is filled up with repetitions, so that one program serves all parts.
         rows = np.resize(seed_array[part.seeds], part.num_seeds)
         hyper = {name: jnp.asarray(np.resize(array[part.cases], part.num_cases)) for name, array in group.hyper.items()}
         arguments = (group.source, _select(group.recorder, part), hyper, jnp.asarray(rows))
-        with locks[part.group]:
-            if part.group not in compiled:
-                compiled[part.group] = train_seeds.lower(structure(group.plan), *arguments).compile()
-        outcome = jax.tree.map(np.asarray, compiled[part.group](*arguments))
+        program = programs.get(structure(group.plan), arguments)
+        outcome = jax.tree.map(np.asarray, program(*arguments))
         num_seeds, num_cases = part.seeds.stop - part.seeds.start, part.cases.stop - part.cases.start
         return part.group, part.seeds, part.cases, jax.tree.map(lambda x: x[:num_seeds, ..., :num_cases], outcome)
 
@@ -126,6 +128,24 @@ def collect(
     return [outcomes[number] for number in range(len(groups))]
 
 
+class _Programs:
+    """Compiled programs by structure and shapes, each compiled once; threads with different ones do not wait."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entries: dict[Any, tuple[threading.Lock, list[Any]]] = {}
+
+    def get(self, plan: Plan, arguments: tuple[Any, ...]) -> Any:
+        leaves, tree = jax.tree.flatten(arguments)
+        key = (plan, tree, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
+        with self._lock:
+            lock, program = self._entries.setdefault(key, (threading.Lock(), []))
+        with lock:
+            if not program:
+                program.append(train_seeds.lower(plan, *arguments).compile())
+        return program[0]
+
+
 @dataclass(frozen=True)
 class _Part:
     group: int
@@ -135,21 +155,22 @@ class _Part:
     num_cases: int
 
 
-def _waves(groups: Sequence[Group], num_seeds: int, workers: int, max_bytes: int) -> Iterator[list[_Part]]:
+def _waves(groups: Sequence[Group], num_seeds: int, splits: int, max_bytes: int) -> Iterator[list[_Part]]:
     """The parts of all groups, the first of each group first."""
-    queues = [list(_parts(number, group, num_seeds, workers, max_bytes)) for number, group in enumerate(groups)]
+    queues = [list(_parts(number, group, num_seeds, splits, max_bytes)) for number, group in enumerate(groups)]
     while any(queues):
         yield [queue.pop(0) for queue in queues if queue]
 
 
-def _parts(number: int, group: Group, num_seeds: int, workers: int, max_bytes: int) -> Iterator[_Part]:
+def _parts(number: int, group: Group, num_seeds: int, splits: int, max_bytes: int) -> Iterator[_Part]:
     plan = group.plan
     records = -(-plan.steps // plan.record_every)
     # Iterates, their last finite copy, working copies of both, and the curve.
     run_bytes = 4 * (6 * (2 * group.source.num_features + 1) + records + 3 * plan.batch_size)
     runs = max(1, max_bytes // run_bytes)
-    cases_at_once = min(group.size, runs)
-    seeds_at_once = min(-(-num_seeds // workers), max(1, runs // cases_at_once))
+    filled = -(-group.size // CASE_MULTIPLE) * CASE_MULTIPLE if group.size > 1 else 1
+    cases_at_once = min(filled, runs)
+    seeds_at_once = min(-(-num_seeds // splits), max(1, runs // cases_at_once))
     for case in range(0, group.size, cases_at_once):
         for seed in range(0, num_seeds, seeds_at_once):
             yield _Part(

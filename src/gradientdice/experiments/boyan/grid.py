@@ -17,12 +17,12 @@ import numpy as np
 
 from gradientdice.estimators import DualDICE, Estimator, GenDICE, GradientDICE
 from gradientdice.mdp import TabularMDP, boyan_chain, boyan_features, pair_features
+from gradientdice.solvers.cases import case_numbers, group_cases
 from gradientdice.solvers.grid import Group
 from gradientdice.solvers.initial import ConstantInit, Init, UniformInit
 from gradientdice.solvers.primal_dual import PrimalDual
 from gradientdice.solvers.recorders import RatioError
 from gradientdice.solvers.sources import MDPSource
-from gradientdice.solvers.sweep import case_numbers, group_cases
 
 Representation = Literal["tabular", "linear"]
 
@@ -96,20 +96,21 @@ class Cell:
 
 def cells(scale: Scale, *, paper_only: bool = False) -> Iterator[Cell]:
     """All programs of the experiment; with paper_only, those of the paper's own grid."""
-    for representation, average in product(REPRESENTATIONS, (False, True)):
-        cases = list(_cases(representation, average, paper_only))
-        pairs = [(c.estimator, _solver(c, scale)) for c in cases]
-        truth = {gamma: true_ratio(gamma) for gamma in DISCOUNTS}
+    for representation in REPRESENTATIONS:
+        cases = list(_cases(representation, paper_only))
+        pairs = [(case.estimator, _solver(case, scale)) for case in cases]
         features = features_of(representation)
-        source = MDPSource.create(chain(1.0 if average else 0.5), TARGET, DATA_DIST, features)
+        # The discounted cases see another chain than the average-reward ones, but run the same program.
         for plan, numbers in group_cases(pairs):
-            members = tuple(cases[number] for number in numbers)
-            recorder = RatioError.create(features, np.stack([truth[c.estimator.discount] for c in members], axis=1))
-            first = members[0]
-            name = f"{representation}-{'average' if average else 'discounted'}-{first.learner}-{first.init!r}"
-            yield Cell(
-                name, members, Group(plan, source, recorder, case_numbers([pairs[number] for number in numbers]))
-            )
+            for average in (False, True):
+                source = MDPSource.create(chain(1.0 if average else 0.5), TARGET, DATA_DIST, features)
+                chosen = [number for number in numbers if (cases[number].estimator.discount == 1) == average]
+                members = tuple(cases[number] for number in chosen)
+                truth = np.stack([true_ratio(case.estimator.discount) for case in members], axis=1)
+                hyper = case_numbers([pairs[number] for number in chosen])
+                criterion = "average" if average else "discounted"
+                name = f"{representation}-{criterion}-{members[0].learner}-{members[0].init!r}"
+                yield Cell(name, members, Group(plan, source, RatioError.create(features, truth), hyper))
 
 
 def chain(discount: float) -> TabularMDP:
@@ -128,10 +129,9 @@ def features_of(representation: Representation) -> np.ndarray | None:
     return None if representation == "tabular" else pair_features(boyan_features(), 2)
 
 
-def _cases(representation: Representation, average: bool, paper_only: bool) -> Iterator[Case]:
-    discounts = (1.0,) if average else DISCOUNTS[:-1]
-    ridges = RIDGES if average else (0.0,)
-    for discount, ridge, rate in product(discounts, ridges, LEARNING_RATES):
+def _cases(representation: Representation, paper_only: bool) -> Iterator[Case]:
+    settings = [(discount, ridge) for discount in DISCOUNTS for ridge in (RIDGES if discount == 1 else (0.0,))]
+    for (discount, ridge), rate in product(settings, LEARNING_RATES):
 
         def case(study: str, learner: str, estimator: Estimator, init: Init, rate: float = rate) -> Case:
             return Case(study, representation, learner, estimator, rate, init)
