@@ -16,7 +16,7 @@ $(INSTALLED): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
-demo: $(INSTALLED) ## Do the main job on a bundled problem and show the answer beside the truth.
+demo: $(INSTALLED) ## Evaluate a policy from the bundled log, show the answer beside the truth, write the report.
 	$(BIN)/python -m gradientdice.experiments.demo
 
 test: $(INSTALLED) check ## Lint, check the layers, and run the tests.

@@ -11,8 +11,17 @@ from .estimators import Softplus as Softplus
 from .estimators import Square as Square
 from .functions.linear import LinearFeatures as LinearFeatures
 from .functions.tabular import Tabular as Tabular
+from .inference.compare import compare as compare
+from .inference.diagnostics import Diagnostics as Diagnostics
+from .inference.diagnostics import Verdict as Verdict
+from .inference.estimate import Estimate as Estimate
+from .inference.evaluate import evaluate as evaluate
+from .inference.intervals import BootstrapInterval as BootstrapInterval
+from .inference.intervals import EmpiricalLikelihood as EmpiricalLikelihood
+from .inference.intervals import NormalInterval as NormalInterval
 from .moments import Moments as Moments
 from .policies import DiscretePolicy as DiscretePolicy
+from .policies import LoggedPolicy as LoggedPolicy
 from .policies import SamplingPolicy as SamplingPolicy
 from .policies import TabularPolicy as TabularPolicy
 from .solvers.closed_form import ClosedForm as ClosedForm

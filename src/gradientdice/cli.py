@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -12,28 +14,109 @@ import typer
 from gradientdice.errors import InputError
 
 app = typer.Typer(help="How well would this policy do? Off-policy evaluation from logged data.", no_args_is_help=True)
-reproduce = typer.Typer(
-    help="Run the paper's experiments and write tables, figures and a results page.", no_args_is_help=True
-)
+reproduce = typer.Typer(help="Run experiments and write tables, figures and a results page.", no_args_is_help=True)
 app.add_typer(reproduce, name="reproduce")
 
-Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for tables, figures and the page.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace the results of other settings in that folder.")]
-Page = Annotated[
-    Path | None, typer.Option("--page", help="Also write the page here, with its figures in a folder beside it.")
-]
+REFUSED, FAILED, NOT_TRUSTED = 2, 3, 4
 
-REFUSED = 2
+
+class Settings:
+    """What the options of every command set."""
+
+    debug = False
+
+
+class Interval(StrEnum):
+    """The names of the interval methods."""
+
+    normal = "normal"
+    bootstrap = "bootstrap"
+    likelihood = "likelihood"
+
+
+Log = Annotated[Path, typer.Argument(help="The log: a .parquet (file or folder), .npz or .csv file.")]
+PolicyOption = Annotated[
+    str,
+    typer.Option("--policy", help="module:name, a table as .csv, .npy or .npz, or 'columns' for columns of the log."),
+]
+Discount = Annotated[float, typer.Option("--discount", help="γ; 1 is the average reward.")]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option("--column", help="field=name, for a log with other names; may be given several times."),
+]
+Confidence = Annotated[float, typer.Option("--confidence", help="Of the interval.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for tables, figures and the page.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Page = Annotated[
+    Path | None, typer.Option("--page", help="Also write the page here, its figures in a folder beside it.")
+]
 
 
 @app.callback()
 def options(debug: Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")] = False) -> None:
     """Options of every command."""
-    global _debug
-    _debug = debug
+    Settings.debug = debug
 
 
-_debug = False
+@app.command()
+def evaluate(
+    log: Log,
+    policy: PolicyOption,
+    discount: Discount,
+    column: Columns = None,
+    confidence: Confidence = 0.95,
+    interval: Annotated[Interval, typer.Option("--interval", help="How the interval is made.")] = Interval.normal,
+    report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.")] = None,
+    json: Json = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 if the verdict is 'do not trust'.")] = False,
+    force: Force = False,
+) -> None:
+    """The value of a policy from a log, with an interval and a verdict."""
+    import gradientdice as gd
+    from gradientdice.policies.specification import load_policy
+
+    methods = {
+        Interval.normal: gd.NormalInterval,
+        Interval.bootstrap: gd.BootstrapInterval,
+        Interval.likelihood: gd.EmpiricalLikelihood,
+    }
+    if report is not None and report.exists() and not force:
+        raise InputError(f"{report} exists. Choose another name, or give --force to replace it.")
+    data, target = gd.load(log, columns=_mapping(column)), load_policy(policy, log)
+    estimate = gd.evaluate(data, target, discount=discount, interval=methods[interval](), confidence=confidence)
+    typer.echo(estimate.to_json() if json else str(estimate))
+    if report is not None:
+        comparison = gd.compare(data, target, _estimators(discount), confidence=confidence)
+        estimate.report(report, comparison=comparison, force=force)
+        typer.echo(f"Wrote {report}.", err=True)
+    if not estimate.status.ok:
+        raise typer.Exit(FAILED)
+    if strict and estimate.verdict is gd.Verdict.DO_NOT_TRUST:
+        raise typer.Exit(NOT_TRUSTED)
+
+
+@app.command()
+def compare(
+    log: Log,
+    policy: PolicyOption,
+    discount: Discount,
+    column: Columns = None,
+    confidence: Confidence = 0.95,
+    json: Json = False,
+) -> None:
+    """Every estimator on one log, side by side."""
+    import gradientdice as gd
+    from gradientdice.policies.specification import load_policy
+
+    data, target = gd.load(log, columns=_mapping(column)), load_policy(policy, log)
+    table = gd.compare(data, target, _estimators(discount), confidence=confidence)
+    if json:
+        typer.echo(table.to_json(orient="records", indent=2))
+        return
+    for row in table.to_dict("records"):
+        figures = row["note"] or f"{row['value']:.6g}  [{row['low']:.6g}, {row['high']:.6g}]  {row['verdict']}"
+        typer.echo(f"{row['estimator']}\n    {figures}")
 
 
 @reproduce.command("boyan")
@@ -64,12 +147,29 @@ def reproduce_hard_example(
 
     store, frame = hard_example.run(output, force=force)
     figures = hard_example.draw(store, frame)
-    _write_pages(
-        output / "hard_example.md", page, figures, lambda path, links: hard_example.write_page(path, frame, links)
-    )
+    write = hard_example.write_page
+    _write_pages(output / "hard_example.md", page, figures, lambda path, links: write(path, frame, links))
 
 
-def _write_pages(own: Path, page: Path | None, figures: dict[str, Path], write) -> None:  # noqa: ANN001 - a local function
+def _estimators(discount: float) -> list:
+    import gradientdice as gd
+
+    return [estimator(discount) for estimator in gd.ESTIMATORS.values()] + [gd.DualDICE(discount, power=2.0)]
+
+
+def _mapping(columns: list[str] | None) -> dict[str, str]:
+    pairs = [column.partition("=") for column in columns or []]
+    for field, equals, name in pairs:
+        if not (field and equals and name):
+            raise InputError(
+                f"--column {field}{equals}{name}: write field=name, for example --column states=observation."
+            )
+    return {field: name for field, _, name in pairs}
+
+
+def _write_pages(
+    own: Path, page: Path | None, figures: dict[str, Path], write: Callable[[Path, dict[str, str]], None]
+) -> None:
     write(own, {name: path.name for name, path in figures.items()})
     typer.echo(f"Wrote {own}, its figures and its tables.")
     if page is not None:
@@ -86,7 +186,7 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        if _debug:
+        if Settings.debug:
             raise
         print(f"gradientdice: {error}", file=sys.stderr)
         raise SystemExit(REFUSED) from None

@@ -17,13 +17,12 @@ from numpy.typing import ArrayLike
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
-from gradientdice.functions.design import Functions, feature_rows, initial_rows, self_loop
+from gradientdice.functions.design import Design, Functions, self_loop
 from gradientdice.functions.rows import Rows
+from gradientdice.functions.stream import CHUNK_ROWS, LogDesign
 from gradientdice.functions.tabular import Tabular
 from gradientdice.mdp import TabularMDP
 from gradientdice.policies import Policy
-
-CHUNK_ROWS = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +65,8 @@ class Moments:
             return np.zeros(self.num_features)
         if self.initial is None:
             raise InputError(
-                "A discount below 1 needs initial states and the log has none: give initial_states, or episodes, "
-                "whose first states then serve."
+                "A discount below 1 needs initial states and the log has none: give initial_states, or episodes, whose "
+                "first states then serve (and a LoggedPolicy's choices there)."
             )
         return (1 - discount) * self.initial
 
@@ -191,26 +190,33 @@ class Moments:
             seed: for policies that can only be sampled.
             chunk_rows: the number of transitions taken at a time.
         """
-        rng = np.random.default_rng(seed)
-        moments: Moments | None = None
-        design = None
-        for start in range(0, len(data), chunk_rows):
-            design = feature_rows(data, policy, functions, slice(start, start + chunk_rows), rng)
+        return cls.from_design(LogDesign(data, policy, functions, seed=seed, chunk_rows=chunk_rows))
+
+    @classmethod
+    def from_design(cls, log: LogDesign) -> Moments:
+        """The moments of a log's feature rows."""
+        moments, design = None, None
+        for _, design in log.chunks():
             part = cls.from_rows(design.current, design.following, design.rewards, design.weights, design.width)
             moments = part if moments is None else moments + part
         assert moments is not None and design is not None
+        return moments.completed(log, design)
+
+    def completed(self, log: LogDesign, design: Design) -> Moments:
+        """With the absorbing state's self-loop and the initial states, which are the log's and not the rows'."""
+        moments = self
         if design.absorbing:
-            loop, weight = self_loop(design)
-            row = cls.from_rows(loop, loop, np.zeros(1), np.array([weight]), design.width)
+            loop, _ = self_loop(design)
+            weight = self.weight / len(log.data)
+            row = Moments.from_rows(loop, loop, np.zeros(1), np.array([weight]), design.width)
             moments = replace(moments + row, absorbing_weight=weight)
-        initial = initial_rows(data, policy, functions, rng)
-        if initial is not None:
-            mean = np.asarray(initial.matrix(design.width).mean(axis=0)).ravel()
-            moments = replace(moments, initial=mean, initial_weight=float(len(initial)))
-        if isinstance(functions, Tabular):
-            pairs = slice(0, functions.num_features)
+        if log.initial is not None:
+            mean = np.asarray(log.initial.matrix(design.width).mean(axis=0)).ravel()
+            moments = replace(moments, initial=mean, initial_weight=float(len(log.initial)))
+        if isinstance(log.functions, Tabular):
+            pairs = slice(0, log.functions.num_features)
             starts = 0.0 if moments.initial is None else moments.initial[pairs]
-            functions.require_logged(np.diag(moments.gram)[pairs], moments.next_gram.sum(axis=1)[pairs] + starts)
+            log.functions.require_logged(np.diag(moments.gram)[pairs], moments.next_gram.sum(axis=1)[pairs] + starts)
         return moments
 
 

@@ -9,15 +9,13 @@ and the rest are blank.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import zipfile
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 
+from gradientdice.atomic import write_atomically
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 
@@ -25,13 +23,35 @@ FIELDS = tuple(field.name for field in fields(Transitions))
 REQUIRED = ("states", "actions", "rewards", "next_states")
 
 
-def load(path: str | Path) -> Transitions:
+def load(path: str | Path, *, columns: dict[str, str] | None = None) -> Transitions:
     """Reads a log from a .npz, .parquet (a file or a folder of them) or .csv file.
+
+    Args:
+        path: the file or folder.
+        columns: field -> the name it has in the file, for logs that use other names.
 
     Raises:
         InputError: if the file is missing, empty, of another kind, or lacks a field.
     """
     path = Path(path)
+    unknown = sorted(set(columns or {}) - set(FIELDS))
+    if unknown:
+        raise InputError(f"columns names {unknown[0]!r}, which is no field of a log; the fields are {list(FIELDS)}.")
+    found, present = read_columns(path, {name: (columns or {}).get(name, name) for name in FIELDS})
+    absent = [name for name in columns or {} if name not in found]
+    if absent:
+        raise InputError(f"{path} has no column {(columns or {})[absent[0]]!r}; it has {sorted(present)}.")
+    missing = [name for name in REQUIRED if name not in found]
+    if missing:
+        raise InputError(
+            f"{path} lacks the field {missing[0]!r}; it has {sorted(present)}. If it goes by another name there, "
+            f"say so: columns={{{missing[0]!r}: '…'}}."
+        )
+    return Transitions(**found)
+
+
+def read_columns(path: Path, names: dict[str, str]) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Some columns of a file: (key -> array for those that are there, the names of all columns)."""
     if not path.exists():
         raise InputError(f"There is no file {path}.")
     if path.is_file() and path.stat().st_size == 0:
@@ -40,13 +60,9 @@ def load(path: str | Path) -> Transitions:
     reader = {".npz": _read_npz, ".parquet": _read_parquet, ".csv": _read_csv}.get(kind)
     if reader is None:
         raise InputError(
-            f"{path}: a log is a .npz, .parquet or .csv file, not {path.suffix or 'a file without suffix'!r}."
+            f"{path}: a log is a .npz, .parquet or .csv file, not {path.suffix or 'one without suffix'!r}."
         )
-    columns = reader(path)
-    missing = [name for name in REQUIRED if name not in columns]
-    if missing:
-        raise InputError(f"{path} lacks the field {missing[0]!r}; it has {sorted(columns)}.")
-    return Transitions(**{name: columns[name] for name in FIELDS if name in columns})
+    return reader(path, names)
 
 
 def save(data: Transitions, path: Path) -> None:
@@ -55,24 +71,13 @@ def save(data: Transitions, path: Path) -> None:
     if writer is None:
         raise InputError(f"{path}: a log is saved as .npz, .parquet or .csv.")
     columns = {name: getattr(data, name) for name in FIELDS if getattr(data, name) is not None}
-    _write_atomically(path, lambda target: writer(columns, target))
+    write_atomically(path, lambda target: writer(columns, target))
 
 
-def _write_atomically(path: Path, write: Callable[[Path], None]) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
-    os.close(handle)
-    try:
-        write(Path(name))
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _read_npz(path: Path) -> dict[str, np.ndarray]:
+def _read_npz(path: Path, names: dict[str, str]) -> tuple[dict[str, np.ndarray], list[str]]:
     try:
         with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+            return {key: archive[name] for key, name in names.items() if name in archive.files}, list(archive.files)
     except (zipfile.BadZipFile, ValueError, EOFError) as error:
         raise InputError(f"{path} is not a readable .npz file ({error}).") from error
 
@@ -81,23 +86,28 @@ def _write_npz(columns: dict[str, np.ndarray], path: Path) -> None:
     np.savez(path, allow_pickle=False, **columns)
 
 
-def _read_parquet(path: Path) -> dict[str, np.ndarray]:
+def _read_parquet(path: Path, names: dict[str, str]) -> tuple[dict[str, np.ndarray], list[str]]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
+    from pyarrow import dataset
 
+    found = {}
     try:
-        table = pq.read_table(path)
+        source = dataset.dataset(path, format="parquet")
+        present = source.schema.names
+        # Column by column, so that only one of them is in memory twice.
+        for key, name in names.items():
+            if name in present:
+                found[key] = _from_arrow(path, name, source.to_table(columns=[name])[name].combine_chunks())
     except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
         raise InputError(f"{path} is not a readable Parquet file ({error}).") from error
-    return {
-        name: _from_arrow(path, name, table[name].combine_chunks()) for name in FIELDS if name in table.column_names
-    }
+    return found, present
 
 
 def _from_arrow(path: Path, name: str, column) -> np.ndarray:  # noqa: ANN001 - a pyarrow array, imported lazily
     import pyarrow as pa
 
-    if name == "initial_states":
+    spread = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+    if spread and name.startswith("initial_"):
         column = column.flatten()
     if column.null_count:
         row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
@@ -133,7 +143,7 @@ def _to_arrow(array: np.ndarray):  # noqa: ANN202 - a pyarrow array, imported la
     return pa.FixedSizeListArray.from_arrays(pa.array(array.ravel()), array.shape[1])
 
 
-def _read_csv(path: Path) -> dict[str, np.ndarray]:
+def _read_csv(path: Path, names: dict[str, str]) -> tuple[dict[str, np.ndarray], list[str]]:
     import pyarrow as pa
     from pyarrow import csv
 
@@ -145,15 +155,15 @@ def _read_csv(path: Path) -> dict[str, np.ndarray]:
         table = csv.read_csv(path, read_options=csv.ReadOptions(skip_rows=1 if types else 0))
     except (pa.ArrowInvalid, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InputError(f"{path} is not a readable CSV file ({error}).") from error
-    columns = {}
-    for name in FIELDS:
+    found = {}
+    for key, name in names.items():
         parts = [name] if name in table.column_names else _vector_columns(name, table.column_names)
-        if not parts:
-            continue
-        arrays = [_csv_column(path, part, table[part].combine_chunks(), name == "initial_states") for part in parts]
-        array = arrays[0] if parts == [name] else np.stack(arrays, axis=1)
-        columns[name] = array.astype(types[name]) if name in types else array
-    return columns
+        if parts:
+            short = name.startswith("initial_")
+            arrays = [_csv_column(path, part, table[part].combine_chunks(), short) for part in parts]
+            array = arrays[0] if parts == [name] else np.stack(arrays, axis=1)
+            found[key] = array.astype(types[name]) if name in types else array
+    return found, table.column_names
 
 
 def _csv_column(path: Path, name: str, column, short: bool) -> np.ndarray:  # noqa: ANN001 - a pyarrow array, imported lazily

@@ -13,6 +13,7 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gradientdice.errors import InputError, require_number
-from gradientdice.estimators.terms import LeastSquares, Terms, WhitenedMoments
+from gradientdice.estimators.terms import Adjoint, LeastSquares, Terms, WhitenedMoments
 
 
 @dataclass(frozen=True)
@@ -76,3 +77,15 @@ class DualDICE:
     ) -> tuple[Float[np.ndarray, " r"], float]:
         """κ̄ with Āᵀκ̄ = w̄; DualDICE has no η."""
         return np.linalg.lstsq(m.bellman.T, ratio_params, rcond=None)[0], 0.0
+
+    def adjoint(
+        self,
+        m: WhitenedMoments,
+        inverse: Callable[[Float[np.ndarray, " r"]], Float[np.ndarray, " r"]],
+        reward: Float[np.ndarray, " r"],
+        critic: Float[np.ndarray, " r"],
+        norm_multiplier: float,
+    ) -> Adjoint:
+        """The ratio solves Āw̄ = (1−γ)b̄ alone, so that the value answers through p = Ā⁻ᵀc, LSTDQ's Q, only."""
+        p = np.linalg.lstsq(m.bellman.T, reward, rcond=None)[0]
+        return Adjoint(np.zeros_like(p), np.zeros_like(p), p, 0.0, 0.0)

@@ -13,6 +13,7 @@ References:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gradientdice.errors import require_number
-from gradientdice.estimators.terms import LeastSquares, Terms, WhitenedMoments
+from gradientdice.estimators.terms import Adjoint, LeastSquares, Terms, WhitenedMoments
 
 
 @dataclass(frozen=True)
@@ -85,3 +86,21 @@ class GradientDICE:
     ) -> tuple[Float[np.ndarray, " r"], float]:
         """κ̄ = (1−γ)b̄ − Āw̄ and η = v̄ᵀw̄ − 1, the maximisers given w̄."""
         return m.initial - m.bellman @ ratio_params, float(m.mean @ ratio_params - 1)
+
+    def adjoint(
+        self,
+        m: WhitenedMoments,
+        inverse: Callable[[Float[np.ndarray, " r"]], Float[np.ndarray, " r"]],
+        reward: Float[np.ndarray, " r"],
+        critic: Float[np.ndarray, " r"],
+        norm_multiplier: float,
+    ) -> Adjoint:
+        """Q = M⁻¹c and p = C⁻¹Aq, with M the matrix of the KKT system (`inverse` applies M⁻¹)."""
+        q = inverse(reward)
+        p = m.bellman @ q
+        if not math.isinf(self.norm_penalty):
+            return Adjoint(q, critic, p, self.norm_penalty * norm_multiplier, self.norm_penalty * float(m.mean @ q))
+        # The bordered system [[M, v], [vᵀ, 0]]: its multipliers stand where λη and λvᵀq do.
+        size = float(m.mean @ m.mean)
+        force = float(m.mean @ (m.bellman.T @ critic)) / size
+        return Adjoint(q, critic, p, force, float(m.mean @ (reward - m.bellman.T @ p)) / size)

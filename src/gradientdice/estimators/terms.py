@@ -43,6 +43,24 @@ class WhitenedMoments(NamedTuple):
     initial: Float[np.ndarray, " r"]
 
 
+class Adjoint(NamedTuple):
+    """How the value E[τr] answers to the data, in the same basis as the parameters; the letters are q, p, λη, λvᵀq.
+
+    Attributes:
+        ratio: q, with which a perturbation of the ratio's equations reaches the value.
+        flow: κ, what is left of the flow equations: 0 where the ratio solves them exactly.
+        critic: p, which is the matching Q-function: f's place in the value's own system.
+        norm_force: λη, or the multiplier of a hard constraint E[τ] = 1.
+        norm: λvᵀq, which at discount 1 is the value itself.
+    """
+
+    ratio: Any
+    flow: Any
+    critic: Any
+    norm_force: float
+    norm: float
+
+
 @dataclass(frozen=True)
 class LeastSquares:
     """min ‖matrix·w̄ − target‖², subject to constraint·w̄ = 1 if there is a constraint."""

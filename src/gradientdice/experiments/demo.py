@@ -1,34 +1,83 @@
-"""`make demo`: Boyan's Chain evaluated from a sample of logged transitions, beside the truth."""
+"""The bundled log: three unrecorded policies ran forty machines; how well would a fourth do?
+
+`python -m gradientdice.experiments.demo` evaluates it and shows the truth beside it; --write makes the log anew.
+"""
 
 from __future__ import annotations
 
+import argparse
+from importlib.resources import as_file, files
+from pathlib import Path
+
 import numpy as np
 
-from gradientdice.estimators import DualDICE, GradientDICE
-from gradientdice.experiments.boyan.grid import DATA_DIST, TARGET, chain
-from gradientdice.functions.tabular import Tabular
-from gradientdice.moments import Moments
-from gradientdice.policies import TabularPolicy
-from gradientdice.solvers.closed_form import solve
+import gradientdice as gd
+from gradientdice.mdp import machine_maintenance, threshold_policy
+
+DISCOUNT = 0.95
+LOG, POLICY = "maintenance.parquet", "maintenance_policy.csv"
+TARGET = threshold_policy(service_from=3, replace_from=8, slack=0.0)
+
+
+def make_log(seed: int = 20200713) -> gd.Transitions:
+    """Forty machines, 250 steps each, run by whoever was on shift; rewards with noise of standard deviation 1."""
+    rng = np.random.default_rng(seed)
+    mdp = machine_maintenance()
+    crews = [threshold_policy(9, 10, 0.3), threshold_policy(6, 9, 0.2), threshold_policy(2, 7, 0.3)]
+    parts = [mdp.rollout(crews[k % 3], episodes=1, horizon=250, rng=rng) for k in range(40)]
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("states", "actions", "next_states", "truncated")
+    }
+    rewards = np.concatenate([part.rewards for part in parts])
+    rewards = np.round(rewards + rng.normal(size=len(rewards)), 2)
+    return gd.Transitions(**columns, rewards=rewards, episodes=np.repeat(np.arange(40), 250))
+
+
+def truth(discount: float = DISCOUNT) -> float:
+    """The target's exact value."""
+    return machine_maintenance().value(TARGET, discount)
+
+
+def write(folder: Path) -> None:
+    """Makes the bundled files anew."""
+    make_log().save(folder / LOG)
+    header = "probability of run, service, replace; one row a state (condition * 2 + demand)"
+    np.savetxt(folder / POLICY, TARGET, delimiter=",", fmt="%g", header=header)
 
 
 def main() -> None:
-    """Prints the estimate, the truth and the behaviour's mean for several discounts."""
-    rng = np.random.default_rng(0)
-    print("30,000 logged transitions of Boyan's Chain; the target policy takes action 1 in nine of ten steps.\n")
-    print("discount  logged mean  GradientDICE  DualDICE (χ²)     truth  MSE(ratio)")
-    for discount in (0.5, 0.9, 0.99, 1.0):
-        mdp = chain(discount)
-        data = mdp.sample(30_000, DATA_DIST, rng)
-        moments = Moments.from_transitions(data, TabularPolicy(TARGET), Tabular(13, 2))
-        solution = solve(GradientDICE(discount), moments)
-        value = solution.ratio_params @ moments.reward
-        dual = "τ ≡ 0"
-        if discount < 1:
-            dual = f"{solve(DualDICE(discount, power=2.0), moments).ratio_params @ moments.reward:.4f}"
-        error = np.mean((solution.ratio_params.reshape(13, 2) - mdp.ratio(TARGET, discount, DATA_DIST)) ** 2)
-        truth = mdp.value(TARGET, discount)
-        print(f"{discount:8g} {data.rewards.mean():12.4f} {value:13.4f} {dual:>14} {truth:9.4f} {error:11.1e}")
+    """Evaluates the bundled log and writes the report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", type=Path, help="make the bundled files anew in this folder, and stop")
+    parser.add_argument("--output", type=Path, default=Path("demo-output"), help="folder for the report")
+    arguments = parser.parse_args()
+    if arguments.write:
+        write(arguments.write)
+        return
+    bundled = files("gradientdice.experiments").joinpath("data")
+    with as_file(bundled) as folder:
+        data = gd.load(folder / LOG)
+        policy = gd.TabularPolicy(np.loadtxt(folder / POLICY, delimiter=","))
+        print(
+            f"A log of {len(data):,} machine-hours from 40 machines, run by three crews whose habits nobody recorded."
+        )
+        print("How well would this rule do: service from condition 3 on, replace from condition 8 on?\n")
+        estimate = gd.evaluate(data, policy, discount=DISCOUNT)
+        print(estimate)
+        print(f"\n{'the truth, known here':<23} {truth():.6g}")
+        arguments.output.mkdir(parents=True, exist_ok=True)
+        report = arguments.output / "report.html"
+        estimators = [gd.GradientDICE(DISCOUNT), gd.DualDICE(DISCOUNT, power=2.0), gd.GenDICE(DISCOUNT)]
+        estimate.report(report, comparison=gd.compare(data, policy, estimators), force=True)
+        print(f"\nThe report is in {report}. The same from the command line:\n")
+        files_and_policy = f"{_short(folder / LOG)} --policy {_short(folder / POLICY)}"
+        print(f"  gradientdice evaluate {files_and_policy} --discount {DISCOUNT:g} --report report.html")
+
+
+def _short(path: Path) -> Path:
+    """Relative to the current folder, if it is inside it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 if __name__ == "__main__":

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from gradientdice.atomic import write_atomically
 from gradientdice.errors import InputError
 
 MANIFEST = "manifest.json"
@@ -50,14 +50,8 @@ class ResultStore:
         return self.folder / PARTS / name
 
     def write(self, path: Path, writer: Callable[[Path], Any]) -> Path:
-        """Writes a file through a temporary one of the same suffix, so that an interruption leaves no half file."""
-        temporary = path.with_name(f".{os.getpid()}-{path.name}")
-        try:
-            writer(temporary)
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        return path
+        """Writes a file of the results, whole or not at all."""
+        return write_atomically(path, writer)
 
     def _read_manifest(self) -> dict[str, Any] | None:
         path = self.folder / MANIFEST

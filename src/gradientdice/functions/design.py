@@ -17,7 +17,7 @@ from gradientdice.data.transitions import Transitions
 from gradientdice.functions.linear import LinearFeatures
 from gradientdice.functions.rows import DenseRows, Rows, SparseRows
 from gradientdice.functions.tabular import Tabular
-from gradientdice.policies import Policy
+from gradientdice.policies import LoggedPolicy, Policy
 
 Functions = Tabular | LinearFeatures
 
@@ -58,7 +58,8 @@ def feature_rows(
     # The state after the end means nothing and may be anything: look at the state before it instead.
     next_states = np.array(data.next_states[rows])
     next_states[ended] = data.states[rows][ended]
-    following = functions.expected(next_states, policy, rng)
+    at_next = policy.at_next(rows, len(data)) if isinstance(policy, LoggedPolicy) else policy
+    following = functions.expected(next_states, at_next, rng)
     width = _width(functions, current)
     if absorbing:
         current, following = _widen(current), _send_to_absorbing(_widen(following), ended, width)
@@ -72,7 +73,8 @@ def initial_rows(data: Transitions, policy: Policy, functions: Functions, rng: n
     states = data.start_states
     if states is None:
         return None
-    rows = functions.expected(states, policy, rng)
+    at_initial = policy.at_initial(len(states)) if isinstance(policy, LoggedPolicy) else policy
+    rows = functions.expected(states, at_initial, rng)
     return _widen(rows) if _has_absorbing(data) else rows
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Num
 
 from gradientdice.errors import InputError, require_count, require_finite
 from gradientdice.functions.rows import DenseRows
-from gradientdice.policies import Policy, SamplingPolicy
+from gradientdice.policies import SamplingPolicy, StatePolicy
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +50,12 @@ class LinearFeatures:
             features = np.column_stack([np.ones(len(features)), features])
         return DenseRows(features)
 
-    def expected(self, states: Num[np.ndarray, "n ..."], policy: Policy, rng: np.random.Generator) -> DenseRows:
+    def expected(self, states: Num[np.ndarray, "n ..."], policy: StatePolicy, rng: np.random.Generator) -> DenseRows:
         """Σ_a π(a|s) x(s,a): exact for discrete actions, a mean of several draws for a sampler."""
         if isinstance(policy, SamplingPolicy):
-            total = sum(self.at(states, policy.sample(states, rng)).values for _ in range(self.draws))
-            return DenseRows(np.asarray(total) / self.draws)
+            draws = policy.draws or self.draws
+            total = sum(self.at(states, policy.sample(states, rng)).values for _ in range(draws))
+            return DenseRows(np.asarray(total) / draws)
         probabilities = policy.probabilities_at(states)
         total = sum(
             probabilities[:, [action]] * self.at(states, np.full(len(states), action)).values

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from gradientdice.errors import InputError, first_bad_row, require_count
 from gradientdice.functions.rows import SparseRows
-from gradientdice.policies import Policy, SamplingPolicy
+from gradientdice.policies import SamplingPolicy, StatePolicy
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Tabular:
         self._check("actions", actions, self.num_actions)
         return SparseRows((states * self.num_actions + actions).astype(np.int32)[:, None])
 
-    def expected(self, states: Int[np.ndarray, " n"], policy: Policy, rng: np.random.Generator) -> SparseRows:
+    def expected(self, states: Int[np.ndarray, " n"], policy: StatePolicy, rng: np.random.Generator) -> SparseRows:
         """Σ_a π(a|s) x(s,a), exactly: one entry an action."""
         self._check("states", states, self.num_states)
         if isinstance(policy, SamplingPolicy):

@@ -17,6 +17,7 @@ class SamplingPolicy:
 
     Attributes:
         function: (states (n, …), rng) -> actions (n, action_dim) or (n,).
+        draws: how many actions to draw in each state; None leaves it to the function class.
 
     Example:
         >>> import numpy as np, gradientdice as gd
@@ -26,6 +27,7 @@ class SamplingPolicy:
     """
 
     function: Callable[[np.ndarray, np.random.Generator], np.ndarray]
+    draws: int | None = None
 
     def sample(self, states: Num[np.ndarray, "n ..."], rng: np.random.Generator) -> Float[np.ndarray, "n ..."]:
         """One action for each given state, checked."""

@@ -7,18 +7,18 @@ square, so that a table with rarely logged pairs loses none of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-import scipy.linalg
 
 from gradientdice.errors import InputError, require_finite, require_number
 from gradientdice.estimators import Estimator
-from gradientdice.estimators.terms import LeastSquares, WhitenedMoments
+from gradientdice.estimators.terms import Adjoint, LeastSquares, WhitenedMoments
 from gradientdice.moments import Moments
+from gradientdice.solvers.least_squares import FactoredLeastSquares
 from gradientdice.solvers.solution import Solution
-from gradientdice.solvers.status import Status
 
 
 @runtime_checkable
@@ -34,6 +34,39 @@ class LinearEstimator(Protocol):
     def critic(self, m: WhitenedMoments, ratio_params: np.ndarray) -> tuple[np.ndarray, float]:
         """The critic's parameters and the norm multiplier that go with them."""
         ...
+
+    def adjoint(
+        self,
+        m: WhitenedMoments,
+        inverse: Callable[[np.ndarray], np.ndarray],
+        reward: np.ndarray,
+        critic: np.ndarray,
+        norm_multiplier: float,
+    ) -> Adjoint:
+        """How the value answers to the data."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFit:
+    """A closed-form solution with what inference needs.
+
+    Attributes:
+        discount: γ.
+        moments: as used at this discount: at 1, with restarts in place of the absorbing state.
+        solution: the saddle point.
+        adjoint: q, p and the norm's two multipliers, in the features' basis.
+    """
+
+    discount: float
+    moments: Moments
+    solution: Solution
+    adjoint: Adjoint
+
+    @property
+    def value(self) -> float:
+        """ρ̂ = E[τ r]."""
+        return float(self.solution.ratio_params @ self.moments.reward)
 
 
 @dataclass(frozen=True)
@@ -64,28 +97,39 @@ class ClosedForm:
         Raises:
             InputError: if the estimator has no closed form, or the moments have a NaN or lack initial states.
         """
+        return self.fit(self.require_linear(estimator), moments).solution
+
+    @staticmethod
+    def require_linear(estimator: Estimator) -> LinearEstimator:
+        """The estimator itself, or an error if it has no closed form."""
         if not isinstance(estimator, LinearEstimator):  # pyright: ignore[reportGeneralTypeIssues]
             raise InputError(
                 f"{type(estimator).__name__} has no closed form, since its ratio is a nonlinear function of its "
                 "parameters: use PrimalDual, or GradientDICE or DualDICE(power=2) with ClosedForm."
             )
+        return estimator
+
+    def fit(self, estimator: LinearEstimator, moments: Moments) -> LinearFit:
+        """The saddle point together with the value and how it answers to the data."""
         moments = moments.for_discount(estimator.discount)
-        for name in ("gram", "next_gram", "mean"):
+        for name in ("gram", "next_gram", "mean", "reward"):
             require_finite(f"moments.{name}", getattr(moments, name))
         whitened = self._whiten(moments, estimator.discount)
-        problem = estimator.least_squares(whitened)
-        ratio, singular_values = _solve(problem)
+        factored = FactoredLeastSquares(estimator.least_squares(whitened))
+        basis, ratio = whitened.basis, factored.solution
         critic, norm_multiplier = estimator.critic(whitened, ratio)
-        # The squared ratio is the condition number of the normal equations, the paper's A_*.
-        condition = (singular_values[0] / singular_values[-1]) ** 2 if singular_values[-1] > 0 else np.inf
         stats = {
-            "condition_number": float(condition),
-            "rank": whitened.basis.shape[1],
+            "condition_number": factored.condition_number,
+            "rank": basis.shape[1],
             "num_features": moments.num_features,
         }
-        return Solution(
-            whitened.basis @ ratio, whitened.basis @ critic, norm_multiplier, _status(singular_values), stats
+        solution = Solution(basis @ ratio, basis @ critic, norm_multiplier, factored.status, stats)
+        reward = basis.T @ moments.reward
+        adjoint = estimator.adjoint(whitened, factored.apply_inverse, reward, critic, norm_multiplier)
+        adjoint = adjoint._replace(
+            ratio=basis @ adjoint.ratio, flow=basis @ adjoint.flow, critic=basis @ adjoint.critic
         )
+        return LinearFit(estimator.discount, moments, solution, adjoint)
 
     def _whiten(self, moments: Moments, discount: float) -> WhitenedMoments:
         size = np.sqrt(np.diag(moments.gram))
@@ -106,35 +150,3 @@ class ClosedForm:
 def solve(estimator: Estimator, moments: Moments) -> Solution:
     """The closed-form saddle point of an estimator with linear functions; see `ClosedForm` for its options."""
     return ClosedForm().solve(estimator, moments)
-
-
-def _solve(problem: LeastSquares) -> tuple[np.ndarray, np.ndarray]:
-    """The least-squares solution (of least norm if there are several) and the system's singular values."""
-    matrix, target = problem.matrix, problem.target
-    offset, free = np.zeros(matrix.shape[1]), None
-    if problem.constraint is not None:
-        # Any solution is a particular point of the constraint plus a free move inside its null space.
-        length = problem.constraint @ problem.constraint
-        if length == 0:
-            return offset, np.zeros(1)
-        offset = problem.constraint / length
-        free = scipy.linalg.null_space(problem.constraint[None])
-        matrix, target = matrix @ free, target - matrix @ offset
-    if matrix.shape[1] == 0:
-        return offset, np.ones(1)
-    left, singular, right = np.linalg.svd(matrix, full_matrices=False)
-    usable = singular > _singular_cutoff(singular)
-    inverse = np.divide(1.0, singular, out=np.zeros_like(singular), where=usable)
-    move = right.T @ (inverse * (left.T @ target))
-    return offset + (move if free is None else free @ move), singular
-
-
-def _singular_cutoff(singular: np.ndarray) -> float:
-    return float(singular[0]) * len(singular) * np.finfo(np.float64).eps
-
-
-def _status(singular: np.ndarray) -> Status:
-    if singular[-1] <= _singular_cutoff(singular):
-        return Status.SINGULAR
-    # Beyond 1e7 the normal equations' condition number passes 1e14, and half of the digits are gone.
-    return Status.ILL_CONDITIONED if singular[0] > 1e7 * singular[-1] else Status.OK

@@ -240,7 +240,8 @@ def _closed_form(tables: Tables, curves: Curves) -> str:
         "The samples of each run, solved once with ξ = 0 and nothing tuned (table). The learners draw a' and a0 as the paper does; "
         "the closed form may use π's probabilities instead, as the library does on any log, or the same drawn actions.\n\n"
     )
-    return text + table(["", *GAMMAS], rows)
+    lowest = f"\n\nThe lowest factors are {ratios[0]:.1f} and {ratios[1]:.1f}."
+    return text + table(["", *GAMMAS], rows) + lowest
 
 
 def _signed(tables: Tables) -> str:

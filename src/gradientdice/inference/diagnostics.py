@@ -1,0 +1,213 @@
+"""The evidence for or against trusting an estimate, and the verdict drawn from it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from enum import Enum
+
+import numpy as np
+from jaxtyping import Float
+
+from gradientdice.solvers.solution import Solution
+
+
+class Verdict(Enum):
+    """Whether to believe an estimate."""
+
+    TRUST = "trust"
+    CAUTION = "caution"
+    DO_NOT_TRUST = "do not trust"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Check:
+    """One figure against its two thresholds.
+
+    Attributes:
+        name: the diagnostic.
+        value: what was measured.
+        caution: the threshold beyond which it calls for caution.
+        alarm: the threshold beyond which the estimate is not to be trusted.
+        verdict: which side it fell on.
+        meaning: what the figure says, in words.
+        remedy: what would help.
+    """
+
+    name: str
+    value: float
+    caution: float
+    alarm: float
+    verdict: Verdict
+    meaning: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """Figures about the ratio and the solve.
+
+    Attributes:
+        effective_sample_size: (Σ|τ|)² / Στ², the number of equally weighted rows that carry as much.
+        effective_share: the same as a share of the rows.
+        mean_ratio_error: E[τ] − 1, which would be 0.
+        negative_share: the share of the ratio's absolute mass that is negative.
+        largest_share: the share of the absolute mass on the heaviest 0.1% of rows (at least one row).
+        tail_index: Hill's estimate for the ratio's upper tail: below 2 its variance is in doubt.
+        thin_mass: the share of the target's mass on rows whose ratio exceeds 20: places with little data.
+        condition_number: of the linear system.
+        rank: the feature directions kept.
+        num_features: of how many.
+        relative_error: the standard error as a share of the rewards' standard deviation.
+    """
+
+    effective_sample_size: float
+    effective_share: float
+    mean_ratio_error: float
+    negative_share: float
+    largest_share: float
+    tail_index: float
+    thin_mass: float
+    condition_number: float
+    rank: int
+    num_features: int
+    relative_error: float
+
+    def checks(self) -> list[Check]:
+        """Every figure that has thresholds, judged."""
+        return [
+            _above(
+                "effective sample size",
+                self.effective_sample_size,
+                200,
+                30,
+                "rows' worth of evidence once weighted by the ratio",
+                "log more data near the target policy",
+            ),
+            _below(
+                "mean ratio − 1",
+                abs(self.mean_ratio_error),
+                0.05,
+                0.25,
+                "how far the ratio is from averaging to 1",
+                "an intercept, more features, or more data",
+            ),
+            _below(
+                "negative mass",
+                self.negative_share,
+                0.05,
+                0.25,
+                "share of the ratio's mass that is negative, as no true ratio is",
+                "fewer or better features, more data",
+            ),
+            _below(
+                "mass on the heaviest 0.1% of rows",
+                self.largest_share,
+                0.2,
+                0.5,
+                "how much hangs on a few rows",
+                "log more data where the target policy goes",
+            ),
+            _below(
+                "mass where the log is thin",
+                self.thin_mass,
+                0.2,
+                0.6,
+                "share of the target's mass where it is over 20 times denser than the log",
+                "log more data there",
+            ),
+            _below(
+                "standard error ÷ reward spread",
+                self.relative_error,
+                0.2,
+                1.0,
+                "how wide the interval is beside the rewards' own spread",
+                "log more data",
+            ),
+            _below(
+                "condition number",
+                self.condition_number,
+                1e10,
+                1e14,
+                "how much the solve magnifies rounding",
+                "fewer or better scaled features, a larger rank_tolerance",
+            ),
+        ]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the checks."""
+        found = {check.verdict for check in self.checks()}
+        return next(verdict for verdict in (Verdict.DO_NOT_TRUST, Verdict.CAUTION, Verdict.TRUST) if verdict in found)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the verdict is not better, each with what would help; empty for trust."""
+        worst = self.verdict
+        return [
+            f"{check.name} is {check.value:.3g} ({check.meaning}); what would help: {check.remedy}"
+            for check in self.checks()
+            if check.verdict is worst and worst is not Verdict.TRUST
+        ]
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain JSON types; infinite figures as None."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in plain.items()}
+        checks = [{**asdict(check), "verdict": str(check.verdict)} for check in self.checks()]
+        return {**plain, "checks": checks}
+
+
+def diagnose(
+    ratio: Float[np.ndarray, " n"],
+    weights: Float[np.ndarray, " n"],
+    rewards: Float[np.ndarray, " n"],
+    solution: Solution,
+    error: float | None,
+) -> Diagnostics:
+    """Measures a ratio over a log, and the solve that found it."""
+    mass = np.abs(weights * ratio)
+    total = float(mass.sum())
+    if total == 0:
+        mass, total = np.ones(len(ratio)), float(len(ratio))
+    size = total**2 / float(np.sum(mass**2))
+    top = max(1, len(ratio) // 1000)
+    spread = float(np.sqrt(np.average((rewards - np.average(rewards, weights=weights)) ** 2, weights=weights)))
+    return Diagnostics(
+        effective_sample_size=size,
+        effective_share=size / len(ratio),
+        mean_ratio_error=float(np.average(ratio, weights=weights)) - 1,
+        negative_share=float(mass[ratio < 0].sum()) / total,
+        largest_share=float(np.partition(mass, len(mass) - top)[-top:].sum()) / total,
+        tail_index=_hill(mass),
+        thin_mass=float(mass[ratio > 20].sum()) / total,
+        condition_number=float(solution.stats.get("condition_number", 1.0)),
+        rank=int(solution.stats.get("rank", len(solution.ratio_params))),
+        num_features=len(solution.ratio_params),
+        relative_error=0.0 if error is None or spread == 0 else error / spread,
+    )
+
+
+def _hill(mass: np.ndarray) -> float:
+    """Hill's tail index from the largest √n values; infinite where they are all equal."""
+    count = max(2, int(math.sqrt(len(mass))))
+    if len(mass) <= count:
+        return math.inf
+    top = np.sort(np.partition(mass, len(mass) - count - 1)[-count - 1 :])
+    if top[0] <= 0:
+        return math.inf
+    excess = float(np.mean(np.log(top[1:] / top[0])))
+    return 1 / excess if excess > 0 else math.inf
+
+
+def _below(name: str, value: float, caution: float, alarm: float, meaning: str, remedy: str) -> Check:
+    verdict = Verdict.DO_NOT_TRUST if not value <= alarm else Verdict.CAUTION if value > caution else Verdict.TRUST
+    return Check(name, value, caution, alarm, verdict, meaning, remedy)
+
+
+def _above(name: str, value: float, caution: float, alarm: float, meaning: str, remedy: str) -> Check:
+    verdict = Verdict.DO_NOT_TRUST if not value >= alarm else Verdict.CAUTION if value < caution else Verdict.TRUST
+    return Check(name, value, caution, alarm, verdict, meaning, remedy)

@@ -1,0 +1,198 @@
+"""`evaluate`: from a log and a policy to an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError
+from gradientdice.estimators import Estimator, GradientDICE
+from gradientdice.functions.design import Functions, whole_design
+from gradientdice.functions.stream import LogDesign
+from gradientdice.functions.tabular import Tabular
+from gradientdice.inference.diagnostics import diagnose
+from gradientdice.inference.estimate import Estimate
+from gradientdice.inference.influence import influence
+from gradientdice.inference.intervals import (
+    IntervalMethod,
+    NormalInterval,
+    independent_shares,
+    require_confidence,
+    standard_error,
+)
+from gradientdice.inference.movement import movements
+from gradientdice.moments import Moments
+from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
+from gradientdice.provenance import provenance
+from gradientdice.solvers.closed_form import ClosedForm
+from gradientdice.solvers.solution import Solution
+
+if TYPE_CHECKING:
+    from gradientdice.solvers.primal_dual import PrimalDual
+    from gradientdice.solvers.projected import ProjectedPrimalDual
+
+# A table of more pairs than this is not tried by itself: its moments are a dense matrix of that size.
+LARGEST_TABLE = 4096
+
+
+def evaluate(
+    data: Transitions,
+    policy: Policy,
+    estimator: Estimator | None = None,
+    *,
+    discount: float | None = None,
+    functions: Functions | None = None,
+    solver: ClosedForm | PrimalDual | ProjectedPrimalDual | None = None,
+    interval: IntervalMethod | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Estimate:
+    """How well would this policy do?
+
+    Args:
+        data: the log.
+        policy: the policy to evaluate.
+        estimator: by default GradientDICE without a ridge.
+        discount: γ, if no estimator is given; 1 is the average reward.
+        functions: the function class; by default a table, where states and actions are few whole numbers.
+        solver: by default the closed form.
+        interval: by default `NormalInterval`; or `BootstrapInterval`, `EmpiricalLikelihood`.
+        confidence: of the interval.
+        seed: for whatever is random.
+
+    Returns:
+        The value, its interval, diagnostics and a verdict.
+
+    Raises:
+        InputError: if the input cannot be used; the message says what would work.
+
+    Example:
+        >>> import numpy as np, gradientdice as gd
+        >>> mdp, target = gd.mdp.boyan_chain("continuing"), np.tile([0.1, 0.9], (13, 1))
+        >>> data = mdp.sample(20_000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
+        >>> estimate = gd.evaluate(data, gd.TabularPolicy(target), discount=1.0)
+        >>> low, high = estimate.interval
+        >>> bool(low < mdp.value(target, 1.0) < high), str(estimate.verdict)
+        (True, 'trust')
+    """
+    confidence = require_confidence(confidence)
+    _require_types(data, policy)
+    estimator = _estimator(estimator, discount)
+    functions = functions if functions is not None else default_functions(data, policy)
+    solver = ClosedForm() if solver is None else solver
+    log = LogDesign(data, policy, functions, seed=seed)
+    if isinstance(solver, ClosedForm):
+        fitted = _closed_form(log, estimator, solver, interval or NormalInterval(), confidence, seed)
+    else:
+        fitted = _stochastic(log, estimator, solver, seed)
+    weights = np.ones(len(data)) if data.weights is None else data.weights
+    return Estimate(
+        value=fitted.value,
+        interval=fitted.interval,
+        standard_error=fitted.error,
+        confidence=confidence,
+        discount=estimator.discount,
+        estimator=repr(estimator),
+        functions=_describe(functions),
+        ratio=fitted.ratio,
+        behavior_mean=float(np.average(data.rewards, weights=weights)),
+        diagnostics=diagnose(fitted.ratio, weights, data.rewards, fitted.solution, fitted.error),
+        status=fitted.solution.status,
+        solution=fitted.solution,
+        num_rows=len(data),
+        num_clusters=len(data) if data.episodes is None else len(np.unique(data.episodes)),
+        movements=movements(data, fitted.ratio, weights),
+        notes=fitted.notes,
+        provenance=provenance(seed=seed, solver=repr(solver), rows=len(data)),
+    )
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    value: float
+    interval: tuple[float, float] | None
+    error: float | None
+    ratio: np.ndarray
+    solution: Solution
+    notes: tuple[str, ...]
+
+
+def _closed_form(
+    log: LogDesign, estimator: Estimator, solver: ClosedForm, method: IntervalMethod, confidence: float, seed: int
+) -> _Fitted:
+    fit = solver.fit(solver.require_linear(estimator), Moments.from_design(log))
+    shares = influence(fit, log)
+    samples = independent_shares(shares, log.data)
+    error = standard_error(samples)
+    notes = []
+    if getattr(estimator, "ridge", 0) > 0:
+        notes.append("a ridge biases the value, and the interval does not know it")
+    if not isinstance(log.functions, Tabular):
+        notes.append("the interval takes the features to be right; it does not cover what they miss")
+    return _Fitted(
+        fit.value,
+        method.interval(fit.value, samples, confidence, seed),
+        error,
+        shares.ratio,
+        fit.solution,
+        tuple(notes),
+    )
+
+
+def _stochastic(log: LogDesign, estimator: Estimator, solver: PrimalDual | ProjectedPrimalDual, seed: int) -> _Fitted:
+    from gradientdice.solvers.projected import ProjectedPrimalDual
+
+    design = whole_design(log.data, log.policy, log.functions, np.random.default_rng(seed))
+    if isinstance(solver, ProjectedPrimalDual):
+        solution = solver.solve_log(estimator, design, Moments.from_design(log), seed=seed)
+    else:
+        solution = solver.solve_log(estimator, design, seed=seed)
+    raw = design.current.predict(solution.ratio_params[:, None])[:, 0]
+    ratio = np.asarray(estimator.ratio(raw))
+    keep = slice(0, len(log.data)) if estimator.discount == 1 else slice(None)
+    value = float(np.average((ratio * design.rewards)[keep], weights=design.weights[keep]))
+    note = "a stochastic solver gives no influence values, so there is no interval; the closed form gives one"
+    return _Fitted(value, None, None, ratio[: len(log.data)], solution, (note,))
+
+
+def default_functions(data: Transitions, policy: Policy) -> Functions:
+    """A table where states and actions are few whole numbers."""
+    if isinstance(policy, TabularPolicy):
+        return Tabular(*policy.probabilities.shape)
+    whole = data.states.ndim == 1 and data.states.dtype.kind in "iu"
+    if isinstance(policy, (DiscretePolicy, LoggedPolicy)) and policy.num_actions and whole:
+        highest = max(int(data.states.max()), int(data.next_states.max()))
+        if data.start_states is not None:
+            highest = max(highest, int(data.start_states.max()))
+        if (highest + 1) * policy.num_actions <= LARGEST_TABLE:
+            return Tabular(highest + 1, policy.num_actions)
+    raise InputError(
+        "States that are not few whole numbers need a function class: give functions=LinearFeatures(…) of yours."
+    )
+
+
+def _estimator(estimator: Estimator | None, discount: float | None) -> Estimator:
+    if estimator is None:
+        if discount is None:
+            raise InputError("Give a discount (1 for the average reward), or an estimator that has one.")
+        return GradientDICE(discount)
+    if discount is not None and discount != estimator.discount:
+        raise InputError(f"discount={discount:g} contradicts the estimator's {estimator.discount:g}: give one of them.")
+    return estimator
+
+
+def _require_types(data: Transitions, policy: Policy) -> None:
+    if not isinstance(data, Transitions):
+        raise InputError(f"data must be Transitions, not {type(data).__name__}: see gradientdice.Transitions and load.")
+    if not isinstance(policy, (TabularPolicy, DiscretePolicy, SamplingPolicy, LoggedPolicy)):
+        raise InputError(
+            "policy must be a TabularPolicy, DiscretePolicy, SamplingPolicy or LoggedPolicy, "
+            f"not {type(policy).__name__}: wrap it in one."
+        )
+
+
+def _describe(functions: Functions) -> str:
+    return repr(functions) if isinstance(functions, Tabular) else type(functions).__name__

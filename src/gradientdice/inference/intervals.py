@@ -1,0 +1,168 @@
+"""From shares of the error to standard errors and intervals, for every estimator that has influence values.
+
+An estimate's error is, to first order, a sum of independent shares: one for each transition, or for each episode where
+episodes are given, and one for each independently sampled initial state.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import brentq
+from scipy.stats import chi2, t
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError, require_count, require_number
+from gradientdice.inference.influence import Influence
+
+Samples = list[Float[np.ndarray, " g"]]
+
+
+def independent_shares(influence: Influence, data: Transitions) -> Samples:
+    """The shares by independent unit: clustered by episode if episodes are given.
+
+    Initial states that are the episodes' own first states belong to their episodes; others stand for themselves.
+    """
+    if data.episodes is None:
+        return [influence.rows] if influence.initial is None else [influence.rows, influence.initial]
+    _, first, episode = np.unique(data.episodes, return_index=True, return_inverse=True)
+    sums = np.bincount(episode, weights=influence.rows, minlength=len(first))
+    if influence.initial is None:
+        return [sums]
+    if data.initial_states is None:
+        return [sums + influence.initial]  # both are in the order of the episodes' numbers
+    return [sums, influence.initial]
+
+
+def standard_error(samples: Samples) -> float:
+    """√Σ of squared shares, each kind with its n/(n−1)."""
+    total = 0.0
+    for shares in samples:
+        n = len(shares)
+        if n < 2:
+            raise InputError(
+                "An interval needs at least two independent units, and the log has one episode. Give more episodes, or "
+                "leave episodes out if the rows are independent."
+            )
+        total += n / (n - 1) * float(np.sum((shares - shares.mean()) ** 2))
+    return math.sqrt(total)
+
+
+class IntervalMethod(Protocol):
+    """A way to turn shares into an interval."""
+
+    def interval(self, value: float, samples: Samples, confidence: float, seed: int) -> tuple[float, float]:
+        """(low, high)."""
+        ...
+
+
+@dataclass(frozen=True)
+class NormalInterval:
+    """value ± t · standard error, with Student's t for the number of independent units."""
+
+    def interval(self, value: float, samples: Samples, confidence: float, seed: int) -> tuple[float, float]:
+        """(low, high)."""
+        freedom = min(len(shares) for shares in samples) - 1
+        margin = float(t.ppf(0.5 + confidence / 2, freedom)) * standard_error(samples)
+        return value - margin, value + margin
+
+
+@dataclass(frozen=True)
+class BootstrapInterval:
+    """The studentised bootstrap over independent units, on their influence values.
+
+    Attributes:
+        replications: how many resamples.
+    """
+
+    replications: int = 2000
+
+    def __post_init__(self) -> None:
+        require_count("replications", self.replications, low=100)
+
+    def interval(self, value: float, samples: Samples, confidence: float, seed: int) -> tuple[float, float]:
+        """(low, high)."""
+        rng = np.random.default_rng(seed)
+        shift, variance = np.zeros(self.replications), np.zeros(self.replications)
+        for shares in samples:
+            n = len(shares)
+            # Resamples in blocks, so that many units need no more than some tens of megabytes.
+            block = max(1, 4_000_000 // n)
+            for start in range(0, self.replications, block):
+                rows = slice(start, min(start + block, self.replications))
+                drawn = shares[rng.integers(0, n, size=(rows.stop - rows.start, n))]
+                shift[rows] += drawn.sum(axis=1)
+                variance[rows] += n * drawn.var(axis=1, ddof=1)
+        studentised = shift / np.sqrt(np.maximum(variance, 1e-300))
+        low, high = np.quantile(studentised, [0.5 - confidence / 2, 0.5 + confidence / 2])
+        error = standard_error(samples)
+        return value - float(high) * error, value - float(low) * error
+
+
+@dataclass(frozen=True)
+class EmpiricalLikelihood:
+    """Profile empirical likelihood over the influence values: CoinDICE's interval in the linear case.
+
+    Its ends are the values whose best reweighting of the data has −2 log likelihood ratio equal to the χ²₁ quantile.
+
+    References:
+        Dai et al., CoinDICE, NeurIPS 2020; Owen, Empirical Likelihood, 2001.
+    """
+
+    def interval(self, value: float, samples: Samples, confidence: float, seed: int) -> tuple[float, float]:
+        """(low, high)."""
+        if len(samples) > 1:
+            # Two independent samples: the joint profile is that of their sum, to first order a common scale.
+            errors = [standard_error([shares]) for shares in samples]
+            main = int(np.argmax(errors))
+            samples = [samples[main] * (math.hypot(*errors) / max(errors[main], 1e-300))]
+        shares = samples[0] * len(samples[0])
+        limit = float(chi2.ppf(confidence, 1))
+        error = standard_error(samples)
+        if error == 0:
+            return value, value
+
+        def excess(shift: float) -> float:
+            return _likelihood_ratio(shares - shift) - limit
+
+        # Beyond the largest share no reweighting reaches the value, and the ratio is infinite.
+        low = _end(excess, -error, float(shares.min()))
+        high = _end(excess, error, float(shares.max()))
+        return value + low, value + high
+
+
+def _end(excess, step: float, bound: float) -> float:  # noqa: ANN001 - a local function
+    """Where excess crosses 0 between 0 and the bound, in the direction of the step."""
+    edge = bound * (1 - 1e-9)
+    reach = step
+    while abs(reach) < abs(edge) and excess(reach) < 0:
+        reach *= 1.5
+    reach = reach if abs(reach) < abs(edge) else edge
+    return reach if excess(reach) < 0 else float(brentq(excess, 0.0, reach))  # pyright: ignore[reportArgumentType]
+
+
+def _likelihood_ratio(centred: np.ndarray) -> float:
+    """−2 log of the empirical likelihood ratio for a mean of 0: 2 Σ log(1 + t z) at the t with Σ z/(1 + t z) = 0."""
+    low, high = float(centred.min()), float(centred.max())
+    if low >= 0 or high <= 0:
+        return math.inf
+    n = len(centred)
+    left, right = (1 / n - 1) / high, (1 / n - 1) / low
+
+    def score(multiplier: float) -> float:
+        return float(np.sum(centred / (1 + multiplier * centred)))
+
+    multiplier = float(brentq(score, left, right))  # pyright: ignore[reportArgumentType]
+    return 2 * float(np.sum(np.log1p(multiplier * centred)))
+
+
+def require_confidence(confidence: float) -> float:
+    """A confidence strictly between 0 and 1."""
+    confidence = require_number("confidence", confidence, low=0, high=1, open_low=True)
+    if confidence == 1:
+        raise InputError("confidence must be below 1: an interval that always covers is the whole line.")
+    return confidence

@@ -1,0 +1,45 @@
+"""Where the target's mass moves: how much of it lies in each state, beside how much of the log does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from gradientdice.data.transitions import Transitions
+
+MOST = 10
+
+
+@dataclass(frozen=True)
+class Movement:
+    """One place: a state of a table, or a coordinate of a vector state.
+
+    Attributes:
+        where: its name.
+        logged: the share of the log there, or the coordinate's mean in the log.
+        target: the same under the target policy.
+    """
+
+    where: str
+    logged: float
+    target: float
+
+
+def movements(
+    data: Transitions, ratio: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]
+) -> tuple[Movement, ...]:
+    """The states whose share changes most, or every coordinate's mean (the first twenty)."""
+    logged = weights / weights.sum()
+    mass = weights * ratio
+    target = mass / mass.sum() if mass.sum() != 0 else mass
+    if data.states.ndim == 2:
+        return tuple(
+            Movement(f"state[{k}], mean", float(logged @ data.states[:, k]), float(target @ data.states[:, k]))
+            for k in range(min(20, data.states.shape[1]))
+        )
+    states, index = np.unique(data.states, return_inverse=True)
+    before, after = np.bincount(index, weights=logged), np.bincount(index, weights=target)
+    order = np.argsort(-np.abs(after - before))[:MOST]
+    return tuple(Movement(f"state {states[k]}", float(before[k]), float(after[k])) for k in order)

@@ -1,0 +1,84 @@
+"""The report: one self-contained HTML file that needs no network."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jinja2
+import matplotlib
+
+from gradientdice.atomic import write_atomically
+from gradientdice.errors import InputError
+from gradientdice.inference.estimate import Estimate
+from gradientdice.report.plots import estimate_figure
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Grey on nothing reads on a light page and on a dark one.
+THEME = {
+    "text.color": "#808080",
+    "axes.labelcolor": "#808080",
+    "axes.edgecolor": "#808080",
+    "xtick.color": "#808080",
+    "ytick.color": "#808080",
+    "svg.fonttype": "none",
+    "legend.framealpha": 0.0,
+}
+
+
+def write_report(
+    estimate: Estimate, path: str | Path, *, comparison: pd.DataFrame | None = None, force: bool = False
+) -> None:
+    """Writes the report; an existing file is replaced only with `force`."""
+    path = Path(path)
+    if path.exists() and not force:
+        raise InputError(f"{path} exists. Choose another name, or give force=True (--force) to replace it.")
+    if not path.parent.is_dir():
+        raise InputError(f"There is no folder {path.parent} to write {path.name} into.")
+    write_atomically(path, lambda target: target.write_text(render(estimate, comparison), encoding="utf-8"))
+
+
+def render(estimate: Estimate, comparison: pd.DataFrame | None = None) -> str:
+    """The report as a string."""
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.filters["figure"] = _shown
+    template = environment.from_string(
+        files("gradientdice.report").joinpath("template.html").read_text(encoding="utf-8")
+    )
+    rows = [] if comparison is None else comparison.to_dict("records")
+    return template.render(
+        estimate=estimate,
+        checks=estimate.diagnostics.checks(),
+        movements=estimate.movements,
+        comparison=[{key: _shown(value) for key, value in row.items()} for row in rows],
+        figure=_svg(estimate),
+        tail_index=_shown(estimate.diagnostics.tail_index),
+    )
+
+
+def _shown(value: object) -> str:
+    """A number as a reader wants it: no rounding dust, no exponent where digits will do."""
+    if not isinstance(value, float):
+        return "" if value is None else str(value)
+    if math.isnan(value):
+        return ""
+    if math.isinf(value):
+        return "∞"
+    if abs(value) < 1e-9:
+        return "0"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.4g}"
+
+
+def _svg(estimate: Estimate) -> str:
+    buffer = io.StringIO()
+    with matplotlib.rc_context(THEME):  # pyright: ignore[reportArgumentType]
+        estimate_figure(estimate).savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    text = buffer.getvalue()
+    # The picture's own metadata names outside addresses and says nothing to a reader.
+    return re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)

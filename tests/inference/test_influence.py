@@ -1,0 +1,112 @@
+"""Influence values against finite differences of the estimate itself, in every setting it has."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import gradientdice as gd
+from conftest import random_problem
+from gradientdice.functions.stream import LogDesign
+from gradientdice.inference.influence import influence
+from gradientdice.inference.intervals import independent_shares, standard_error
+from test_moments import episodic_problem
+
+ESTIMATORS = [
+    gd.GradientDICE(0.9),
+    gd.GradientDICE(0.9, 0.3, 0.1),
+    gd.GradientDICE(0.9, np.inf),
+    gd.GradientDICE(1.0),
+    gd.GradientDICE(1.0, 2.0, 0.1),
+    gd.GradientDICE(1.0, np.inf),
+    gd.DualDICE(0.9, power=2.0),
+]
+
+
+def log(terminating: bool, rng):
+    weights = rng.uniform(0.5, 1.5, 400)
+    if not terminating:
+        mdp, target, data_dist = random_problem(0, states=6)
+        return replace(mdp.sample(400, data_dist, rng), weights=weights), gd.TabularPolicy(target)
+    mdp, target, _ = episodic_problem(0)
+    s, a = rng.integers(0, 6, 400), rng.integers(0, 2, 400)
+    t = np.array([rng.choice(7, p=mdp.transition[i, j]) for i, j in zip(s, a, strict=True)])
+    rewards = mdp.reward[s, a] + rng.normal(size=400)
+    starts = rng.integers(0, 6, 30)
+    data = gd.Transitions(s, a, rewards, np.where(t == 6, 0, t), starts, terminated=t == 6, weights=weights)
+    return data, gd.TabularPolicy(target[:6])
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+@pytest.mark.parametrize("terminating", [False, True])
+@pytest.mark.parametrize("kind", ["tabular", "linear"])
+def test_equals_finite_differences(estimator, terminating, kind, rng):
+    data, policy = log(terminating, rng)
+    table = rng.normal(size=(12, 4))
+    functions = (
+        gd.Tabular(6, 2) if kind == "tabular" else gd.LinearFeatures(lambda s, a: table[s * 2 + a], intercept=False)
+    )
+    if kind == "linear" and isinstance(estimator, gd.DualDICE):
+        functions = replace(functions, intercept=True)
+
+    def value(changed):
+        return gd.ClosedForm().fit(estimator, gd.Moments.from_transitions(changed, policy, functions)).value
+
+    design = LogDesign(data, policy, functions)
+    shares = influence(gd.ClosedForm().fit(estimator, gd.Moments.from_design(design)), design)
+    assert abs(shares.rows.sum()) < 1e-12
+    step = 1e-4
+    for row in (0, 5, 17, 100):
+        bump = np.zeros(400)
+        bump[row] = step
+        up, down = (value(replace(data, weights=data.weights + sign * bump)) for sign in (1, -1))
+        assert shares.rows[row] == pytest.approx(data.weights[row] * (up - down) / (2 * step), abs=1e-7)
+    if shares.initial is None:
+        assert estimator.discount == 1 and not terminating
+        return
+    starts, copies = data.initial_states, 2000
+    more = replace(data, initial_states=np.append(np.tile(starts, copies), starts[3]))
+    change = (value(more) - value(data)) * (copies * len(starts) + 1) / len(starts)
+    assert shares.initial[3] == pytest.approx(change, abs=1e-6)
+
+
+@pytest.mark.parametrize("discount", [0.9, 1.0])
+def test_with_a_table_it_is_the_efficient_one(discount, rng):
+    """IF = τ(r + γV' − Q), less ρ at discount 1, with the fitted model's own τ and Q."""
+    mdp, target, data_dist = random_problem(1)
+    data = mdp.sample(200_000, data_dist, rng)
+    design = LogDesign(data, gd.TabularPolicy(target), gd.Tabular(5, 2))
+    shares = influence(gd.ClosedForm().fit(gd.GradientDICE(discount), gd.Moments.from_design(design)), design)
+    q, tau = mdp.q_values(target, discount), mdp.ratio(target, discount, data_dist)
+    v = np.sum(target * q, axis=1)
+    base = mdp.value(target, 1.0) if discount == 1 else 0.0
+    td = data.rewards - base + discount * v[data.next_states] - q[data.states, data.actions]
+    efficient = tau[data.states, data.actions] * td
+    assert np.corrcoef(shares.rows, efficient)[0, 1] > 0.999
+    assert np.std(shares.rows) * 200_000 == pytest.approx(np.std(efficient), rel=0.02)
+
+
+def test_episodes_are_clusters_and_carry_their_first_states(rng):
+    mdp, target, _ = random_problem(2)
+    behavior = np.full((5, 2), 0.5)
+    data = mdp.rollout(behavior, episodes=30, horizon=20, rng=rng)
+    design = LogDesign(data, gd.TabularPolicy(target), gd.Tabular(5, 2))
+    shares = influence(gd.ClosedForm().fit(gd.GradientDICE(0.9), gd.Moments.from_design(design)), design)
+    (clusters,) = independent_shares(shares, data)
+    by_hand = shares.rows.reshape(30, 20).sum(axis=1) + shares.initial
+    np.testing.assert_allclose(clusters, by_hand)
+    assert standard_error([clusters]) == pytest.approx(np.sqrt(30 / 29 * np.sum((by_hand - by_hand.mean()) ** 2)))
+    separate = replace(data, initial_states=data.start_states)
+    assert len(independent_shares(shares, separate)) == 2
+
+
+def test_duplicated_rows_do_not_shrink_a_clustered_error(rng):
+    mdp, target, _ = random_problem(2)
+    data = mdp.rollout(np.full((5, 2), 0.5), episodes=40, horizon=10, rng=rng)
+    twice = {
+        name: np.repeat(getattr(data, name), 2) for name in ("states", "actions", "rewards", "next_states", "episodes")
+    }
+    policy = gd.TabularPolicy(target)
+    one = gd.evaluate(data, policy, discount=0.9)
+    two = gd.evaluate(gd.Transitions(**twice), policy, discount=0.9)
+    assert two.value == pytest.approx(one.value) and two.standard_error == pytest.approx(one.standard_error)
