@@ -9,6 +9,8 @@ from .estimators import GenDICE as GenDICE
 from .estimators import GradientDICE as GradientDICE
 from .estimators import Softplus as Softplus
 from .estimators import Square as Square
+from .functions.kernel import Nystrom as Nystrom
+from .functions.kernel import RandomFourier as RandomFourier
 from .functions.linear import LinearFeatures as LinearFeatures
 from .functions.tabular import Tabular as Tabular
 from .inference.compare import compare as compare

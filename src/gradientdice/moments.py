@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.functions.design import Design, Functions, self_loop
-from gradientdice.functions.rows import Rows
+from gradientdice.functions.rows import BlockRows, Rows, cross_product
 from gradientdice.functions.stream import CHUNK_ROWS, LogDesign
 from gradientdice.functions.tabular import Tabular
 from gradientdice.mdp import TabularMDP
@@ -164,17 +164,15 @@ class Moments:
         width: int,
     ) -> Moments:
         """The moments of some feature rows; initial states come by `+` or `replace`."""
-        x, x_next = current.matrix(width), following.matrix(width)
-        weighted = x * weights[:, None]
-        total = weights.sum()
+        total = float(weights.sum())
         scale = 1 / total if total > 0 else 0.0
         return cls(
-            gram=_dense(x.T @ weighted) * scale,
-            next_gram=_dense(x_next.T @ weighted) * scale,
-            mean=np.asarray(x.T @ weights) * scale,
+            gram=cross_product(current, current, weights, width) * scale,
+            next_gram=cross_product(following, current, weights, width) * scale,
+            mean=_weighted_sum(current, weights, width) * scale,
             initial=None,
-            reward=np.asarray(weighted.T @ rewards) * scale,
-            weight=float(total),
+            reward=_weighted_sum(current, weights * rewards, width) * scale,
+            weight=total,
         )
 
     @classmethod
@@ -202,17 +200,24 @@ class Moments:
         assert moments is not None and design is not None
         return moments.completed(log, design)
 
-    def completed(self, log: LogDesign, design: Design) -> Moments:
-        """With the absorbing state's self-loop and the initial states, which are the log's and not the rows'."""
+    def completed(self, log: LogDesign, design: Design, initial: Rows | None = None) -> Moments:
+        """With the absorbing state's self-loop and the initial states, which are the log's and not the rows'.
+
+        Args:
+            log: the log.
+            design: any chunk of it.
+            initial: some of its initial rows; None is all.
+        """
         moments = self
+        initial = log.initial if initial is None else initial
         if design.absorbing:
             loop, _ = self_loop(design)
             weight = self.weight / len(log.data)
             row = Moments.from_rows(loop, loop, np.zeros(1), np.array([weight]), design.width)
             moments = replace(moments + row, absorbing_weight=weight)
-        if log.initial is not None:
-            mean = np.asarray(log.initial.matrix(design.width).mean(axis=0)).ravel()
-            moments = replace(moments, initial=mean, initial_weight=float(len(log.initial)))
+        if initial is not None:
+            mean = _weighted_sum(initial, np.ones(len(initial)), design.width) / len(initial)
+            moments = replace(moments, initial=mean, initial_weight=float(len(initial)))
         if isinstance(log.functions, Tabular):
             pairs = slice(0, log.functions.num_features)
             starts = 0.0 if moments.initial is None else moments.initial[pairs]
@@ -220,5 +225,9 @@ class Moments:
         return moments
 
 
-def _dense(matrix) -> np.ndarray:  # noqa: ANN001 - a NumPy or SciPy sparse array
-    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+def _weighted_sum(rows: Rows, weights: np.ndarray, width: int) -> np.ndarray:
+    """Σ_i weights_i x_i."""
+    if not isinstance(rows, BlockRows):
+        return np.asarray(rows.matrix(width).T @ weights)
+    total = ((rows.weights * weights[:, None]).T @ rows.base).ravel()
+    return total if rows.absorbing is None else np.append(total, rows.absorbing @ weights)

@@ -14,12 +14,20 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from gradientdice.data.transitions import Transitions
+from gradientdice.functions.kernel import FittedKernel, Nystrom, RandomFourier
 from gradientdice.functions.linear import LinearFeatures
-from gradientdice.functions.rows import DenseRows, Rows, SparseRows
+from gradientdice.functions.rows import BlockRows, DenseRows, LearnerRows, Rows, SparseRows, plain
 from gradientdice.functions.tabular import Tabular
 from gradientdice.policies import LoggedPolicy, Policy
 
-Functions = Tabular | LinearFeatures
+# What gives feature rows, and what a user may give: kernel features are first fitted to the log.
+FeatureMap = Tabular | LinearFeatures | FittedKernel
+Functions = FeatureMap | RandomFourier | Nystrom
+
+
+def fit_functions(functions: Functions, data: Transitions, policy: Policy) -> FeatureMap:
+    """The function class, scaled to the log where it depends on it."""
+    return functions.fitted(data, policy) if isinstance(functions, (RandomFourier, Nystrom)) else functions
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +56,7 @@ class Design:
 
 
 def feature_rows(
-    data: Transitions, policy: Policy, functions: Functions, rows: slice, rng: np.random.Generator
+    data: Transitions, policy: Policy, functions: FeatureMap, rows: slice, rng: np.random.Generator
 ) -> Design:
     """The feature rows of some transitions, without initial states and without the self-loop row."""
     n = len(data.rewards[rows])
@@ -68,7 +76,7 @@ def feature_rows(
     return Design(width, absorbing, current, following, data.rewards[rows], weights, ended, None)
 
 
-def initial_rows(data: Transitions, policy: Policy, functions: Functions, rng: np.random.Generator) -> Rows | None:
+def initial_rows(data: Transitions, policy: Policy, functions: FeatureMap, rng: np.random.Generator) -> Rows | None:
     """Σ_a π(a|s0) x(s0,a) for each initial state, or None if the log has none."""
     states = data.start_states
     if states is None:
@@ -90,9 +98,11 @@ def self_loop(design: Design) -> tuple[Rows, float]:
 
 def whole_design(data: Transitions, policy: Policy, functions: Functions, rng: np.random.Generator) -> Design:
     """All rows of a log at once, the absorbing self-loop row appended and the initial rows in place."""
+    functions = fit_functions(functions, data, policy)
     design = feature_rows(data, policy, functions, slice(None), rng)
     initial = initial_rows(data, policy, functions, rng)
-    current, following, weights = design.current, design.following, design.weights
+    initial = None if initial is None else plain(initial)
+    current, following, weights = plain(design.current), plain(design.following), design.weights
     rewards, ended = design.rewards, design.ended
     if design.absorbing:
         loop, weight = self_loop(design)
@@ -101,11 +111,11 @@ def whole_design(data: Transitions, policy: Policy, functions: Functions, rng: n
     return Design(design.width, design.absorbing, current, following, rewards, weights, ended, initial)
 
 
-def _width(functions: Functions, rows: Rows) -> int:
-    if isinstance(rows, DenseRows):
-        return rows.values.shape[1]
-    assert isinstance(functions, Tabular)
-    return functions.num_features
+def _width(functions: FeatureMap, rows: Rows) -> int:
+    if isinstance(rows, SparseRows):
+        assert isinstance(functions, Tabular)
+        return functions.num_features
+    return rows.values.shape[1] if isinstance(rows, DenseRows) else rows.width
 
 
 def _has_absorbing(data: Transitions) -> bool:
@@ -113,10 +123,14 @@ def _has_absorbing(data: Transitions) -> bool:
 
 
 def _widen(rows: Rows) -> Rows:
+    if isinstance(rows, BlockRows):
+        return rows._replace(absorbing=np.zeros(len(rows)))
     return rows if isinstance(rows, SparseRows) else DenseRows(np.pad(rows.values, ((0, 0), (0, 1))))
 
 
 def _send_to_absorbing(rows: Rows, ended: np.ndarray, column: int) -> Rows:
+    if isinstance(rows, BlockRows):
+        return BlockRows(rows.base, np.where(ended[:, None], 0.0, rows.weights), ended.astype(np.float64))
     if isinstance(rows, DenseRows):
         values = np.array(rows.values)
         values[ended] = 0.0
@@ -129,7 +143,7 @@ def _send_to_absorbing(rows: Rows, ended: np.ndarray, column: int) -> Rows:
     return SparseRows(indices, coefficients)
 
 
-def _append(rows: Rows, extra: Rows) -> Rows:
+def _append(rows: LearnerRows, extra: Rows) -> LearnerRows:
     if isinstance(rows, DenseRows):
         assert isinstance(extra, DenseRows)
         return DenseRows(np.concatenate([rows.values, extra.values]))

@@ -76,7 +76,78 @@ class SparseRows(NamedTuple):
         return entries if self.coefficients is None else _expand(self.coefficients, entries) * entries
 
 
-Rows = DenseRows | SparseRows
+class BlockRows(NamedTuple):
+    """Rows φ(s) ⊗ weights: a block of base features for each discrete action, in NumPy only.
+
+    An action taken has weight 1 in its block; an expectation over actions has their probabilities. An absorbing
+    state's indicator may follow as the last column.
+    """
+
+    base: np.ndarray  # (n, M)
+    weights: np.ndarray  # (n, A)
+    absorbing: np.ndarray | None = None  # (n,)
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+    def take(self, rows: Any) -> BlockRows:
+        """The given rows."""
+        return BlockRows(self.base[rows], self.weights[rows], None if self.absorbing is None else self.absorbing[rows])
+
+    def predict(self, params: np.ndarray) -> np.ndarray:
+        """x·params for each row: (n, runs)."""
+        size, actions = self.base.shape[1], self.weights.shape[1]
+        total = np.zeros((len(self.base), *params.shape[1:]))
+        for action in range(actions):
+            used = np.flatnonzero(self.weights[:, action])
+            block = params[action * size : (action + 1) * size]
+            total[used] += self.weights[used, action, None] * (self.base[used] @ block)
+        return total if self.absorbing is None else total + self.absorbing[:, None] * params[-1]
+
+    def matrix(self, width: int) -> np.ndarray:
+        """The rows as a dense (n, width) matrix."""
+        dense = (self.weights[:, :, None] * self.base[:, None, :]).reshape(len(self.base), -1)
+        return dense if self.absorbing is None else np.column_stack([dense, self.absorbing])
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return self.base.shape[1] * self.weights.shape[1] + (self.absorbing is not None)
+
+
+LearnerRows = DenseRows | SparseRows  # what the compiled learners take
+Rows = LearnerRows | BlockRows
+
+
+def cross_product(left: Rows, right: Rows, weights: np.ndarray, width: int) -> np.ndarray:
+    """leftᵀ diag(weights) right, (width, width)."""
+    if isinstance(left, BlockRows) and isinstance(right, BlockRows):
+        return _block_product(left, right, weights)
+    x, y = left.matrix(width), right.matrix(width)
+    product = x.T @ (y if np.all(weights == 1) else y * weights[:, None])
+    return product if isinstance(product, np.ndarray) else product.toarray()
+
+
+def _block_product(left: BlockRows, right: BlockRows, weights: np.ndarray) -> np.ndarray:
+    """Block by block: only rows that have weight in a block are multiplied."""
+    size, actions = right.base.shape[1], right.weights.shape[1]
+    product = np.zeros((left.width, right.width))
+    for a in range(actions):
+        rows = np.flatnonzero(right.weights[:, a])
+        columns = slice(a * size, (a + 1) * size)
+        if not len(rows):
+            continue
+        scaled = right.base[rows] * (weights[rows] * right.weights[rows, a])[:, None]
+        for b in range(left.weights.shape[1]):
+            share = left.weights[rows, b]
+            used = np.flatnonzero(share)
+            if len(used):
+                product[b * size : (b + 1) * size, columns] = (left.base[rows[used]] * share[used, None]).T @ scaled[
+                    used
+                ]
+        if left.absorbing is not None:
+            product[-1, columns] = left.absorbing[rows] @ scaled
+    return product
 
 
 def _expand(values: Any, like: Any) -> Any:
@@ -84,7 +155,7 @@ def _expand(values: Any, like: Any) -> Any:
     return values.reshape(values.shape + (1,) * (like.ndim - values.ndim))
 
 
-def sparse_or_dense(matrix: np.ndarray) -> Rows:
+def sparse_or_dense(matrix: np.ndarray) -> LearnerRows:
     """The rows of a matrix in the cheaper form: sparse when no row has more than a quarter of its entries."""
     nonzero = matrix != 0
     most = max(1, int(nonzero.sum(axis=1).max()))
@@ -94,3 +165,8 @@ def sparse_or_dense(matrix: np.ndarray) -> Rows:
     indices = np.argsort(~nonzero, axis=1, kind="stable")[:, :most]
     coefficients = np.take_along_axis(matrix, indices, axis=1)
     return SparseRows(indices.astype(np.int32), None if (coefficients == 1).all() else coefficients)
+
+
+def plain(rows: Rows) -> LearnerRows:
+    """Rows in a form that the compiled learners take."""
+    return DenseRows(rows.matrix(rows.width)) if isinstance(rows, BlockRows) else rows

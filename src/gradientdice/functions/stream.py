@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.functions.design import Design, Functions, feature_rows, initial_rows
+from gradientdice.functions.design import Design, Functions, feature_rows, fit_functions, initial_rows
 from gradientdice.functions.rows import Rows
 from gradientdice.policies import LoggedPolicy, Policy
 
@@ -25,7 +25,7 @@ class LogDesign:
     def __init__(
         self, data: Transitions, policy: Policy, functions: Functions, *, seed: int = 0, chunk_rows: int = CHUNK_ROWS
     ) -> None:
-        self.data, self.policy, self.functions = data, policy, functions
+        self.data, self.policy, self.functions = data, policy, fit_functions(functions, data, policy)
         self._seed, self._chunk_rows = seed, chunk_rows
         self._kept: dict[int, Design] = {}
 

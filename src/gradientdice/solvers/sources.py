@@ -16,16 +16,16 @@ from numpy.typing import ArrayLike
 
 from gradientdice.errors import InputError
 from gradientdice.functions.design import Design
-from gradientdice.functions.rows import Rows, SparseRows, sparse_or_dense
+from gradientdice.functions.rows import LearnerRows, Rows, SparseRows, plain, sparse_or_dense
 from gradientdice.mdp import TabularMDP
 
 
 class Batch(NamedTuple):
     """Feature rows of one minibatch."""
 
-    current: Rows
-    following: Rows
-    initial: Rows
+    current: LearnerRows
+    following: LearnerRows
+    initial: LearnerRows
 
 
 class MDPSource(eqx.Module):
@@ -39,7 +39,7 @@ class MDPSource(eqx.Module):
     successors: Any  # of s' for each pair, (SA, S)
     actions: Any  # of a for each state, (S, A)
     starts: Any  # of s0, (S,)
-    rows: Rows | None  # the features of each pair; None is a table
+    rows: LearnerRows | None  # the features of each pair; None is a table
     num_features: int = eqx.field(static=True)
 
     @classmethod
@@ -70,16 +70,16 @@ class MDPSource(eqx.Module):
         """The feature rows of some drawn numbers, (n, 3)."""
         return Batch(*(self._rows(drawn[:, column]) for column in range(3)))
 
-    def _rows(self, pairs: jax.Array) -> Rows:
+    def _rows(self, pairs: jax.Array) -> LearnerRows:
         return SparseRows(pairs[:, None]) if self.rows is None else self.rows.take(pairs)
 
 
 class LogSource(eqx.Module):
     """Rows of a log, drawn with replacement in proportion to their weights; initial states likewise."""
 
-    current: Rows
-    following: Rows
-    initial: Rows
+    current: LearnerRows
+    following: LearnerRows
+    initial: LearnerRows
     cumulative: Any  # of the weights, (n,); None if all are equal
     restarts: Any  # (n,) rows after which an episode restarts from an initial state; None if there are none
     num_features: int = eqx.field(static=True)
@@ -138,5 +138,5 @@ def _invert(cumulative: jax.Array, uniform: jax.Array) -> jax.Array:
     return jnp.sum(cumulative <= uniform[:, None], axis=-1, dtype=jnp.int32)
 
 
-def _to_float32(rows: Rows) -> Rows:
-    return jax.tree.map(lambda x: jnp.asarray(x, dtype=jnp.int32 if x.dtype.kind in "iu" else jnp.float32), rows)
+def _to_float32(rows: Rows) -> LearnerRows:
+    return jax.tree.map(lambda x: jnp.asarray(x, dtype=jnp.int32 if x.dtype.kind in "iu" else jnp.float32), plain(rows))

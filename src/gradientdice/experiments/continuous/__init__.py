@@ -1,0 +1,1 @@
+"""Continuous states with nothing tuned: pendulum, CartPole and MountainCar."""

@@ -1,0 +1,154 @@
+"""Kernel features for continuous states: random Fourier features and Nyström features of a Gaussian kernel.
+
+Inputs are standardised with the log's own means and deviations. Discrete actions get a block of features each, so that
+expectations over actions are exact; continuous actions are part of the input. A constant feature is always there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Num
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError, first_bad_row, require_count, require_number
+from gradientdice.functions.rows import BlockRows, DenseRows
+from gradientdice.policies import Policy, SamplingPolicy, StatePolicy
+
+
+@dataclass(frozen=True, eq=False)
+class FittedKernel:
+    """Kernel features, scaled to a log.
+
+    Attributes:
+        center: the inputs' means.
+        scale: their standard deviations (1 where an input is constant).
+        features: standardised inputs (n, d) -> (n, M), a constant first.
+        num_actions: how many discrete actions, or None for continuous ones.
+        draws: actions drawn in each state from a policy that can only be sampled.
+    """
+
+    center: Float[np.ndarray, " d"]
+    scale: Float[np.ndarray, " d"]
+    features: Callable[[np.ndarray], np.ndarray]
+    num_actions: int | None
+    draws: int = 4
+
+    def at(self, states: Num[np.ndarray, "n ..."], actions: Num[np.ndarray, "n ..."]) -> BlockRows | DenseRows:
+        """x(s,a)."""
+        if self.num_actions is None:
+            return DenseRows(self._features(states, actions))
+        if actions.ndim != 1 or actions.dtype.kind not in "iu":
+            raise InputError("The policy has discrete actions, so that actions must be whole numbers of shape (n,).")
+        outside = (actions < 0) | (actions >= self.num_actions)
+        if outside.any():
+            row = first_bad_row(outside)
+            raise InputError(f"actions must lie in 0 to {self.num_actions - 1}; row {row} is {actions[row]}.")
+        return BlockRows(self._features(states), np.eye(self.num_actions)[actions])
+
+    def expected(
+        self, states: Num[np.ndarray, "n ..."], policy: StatePolicy, rng: np.random.Generator
+    ) -> BlockRows | DenseRows:
+        """Σ_a π(a|s) x(s,a): exact for discrete actions, a mean of several draws for a sampler."""
+        if isinstance(policy, SamplingPolicy):
+            draws = policy.draws or self.draws
+            total = sum(self._features(states, policy.sample(states, rng)) for _ in range(draws))
+            return DenseRows(np.asarray(total) / draws)
+        return BlockRows(self._features(states), policy.probabilities_at(states))
+
+    def _features(self, states: np.ndarray, actions: np.ndarray | None = None) -> np.ndarray:
+        return self.features((as_inputs(states, actions) - self.center) / self.scale)
+
+
+def as_inputs(states: np.ndarray, actions: np.ndarray | None) -> np.ndarray:
+    """States, and continuous actions if given, as one float matrix."""
+    parts = [array.reshape(len(array), -1) for array in (states, actions) if array is not None]
+    return np.concatenate(parts, axis=1, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class RandomFourier:
+    """Random Fourier features of the kernel exp(−‖z − z'‖² / 2h²) over standardised inputs z.
+
+    Attributes:
+        num_features: how many, for each discrete action.
+        bandwidth: h, in units of √d for d inputs.
+        seed: of the random frequencies.
+
+    Example:
+        >>> import gradientdice as gd
+        >>> gd.RandomFourier(400, bandwidth=0.5).num_features
+        400
+    """
+
+    num_features: int = 400
+    bandwidth: float = 0.7
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require_count("num_features", self.num_features)
+        require_number("bandwidth", self.bandwidth, low=0, open_low=True)
+
+    def fitted(self, data: Transitions, policy: Policy) -> FittedKernel:
+        """The features, scaled to a log."""
+        center, scale, num_actions = _scaling(data, policy)
+        size = len(center)
+        rng = np.random.default_rng(self.seed)
+        frequencies = rng.normal(size=(size, self.num_features)) / (self.bandwidth * math.sqrt(size))
+        phases = rng.uniform(0, 2 * np.pi, size=self.num_features)
+
+        def features(inputs: np.ndarray) -> np.ndarray:
+            result = np.empty((len(inputs), self.num_features + 1))
+            result[:, 0] = 1.0
+            waves = result[:, 1:]
+            np.matmul(inputs, frequencies, out=waves)
+            waves += phases
+            np.cos(waves, out=waves)
+            waves *= math.sqrt(2 / self.num_features)
+            return result
+
+        return FittedKernel(center, scale, features, num_actions)
+
+
+@dataclass(frozen=True)
+class Nystrom:
+    """The same kernel's values at landmarks drawn from the log.
+
+    Attributes:
+        num_features: how many landmarks, for each discrete action.
+        bandwidth: h, in units of √d for d inputs.
+        seed: of the choice of landmarks.
+    """
+
+    num_features: int = 400
+    bandwidth: float = 0.7
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require_count("num_features", self.num_features)
+        require_number("bandwidth", self.bandwidth, low=0, open_low=True)
+
+    def fitted(self, data: Transitions, policy: Policy) -> FittedKernel:
+        """The features, scaled to a log."""
+        center, scale, num_actions = _scaling(data, policy)
+        chosen = np.random.default_rng(self.seed).permutation(len(data))[: self.num_features]
+        actions = data.actions[chosen] if num_actions is None else None
+        landmarks = (as_inputs(data.states[chosen], actions) - center) / scale
+        factor = 1 / (2 * self.bandwidth**2 * len(center))
+
+        def features(inputs: np.ndarray) -> np.ndarray:
+            squares = np.sum(inputs**2, axis=1)[:, None] + np.sum(landmarks**2, axis=1) - 2 * inputs @ landmarks.T
+            return np.column_stack([np.ones(len(inputs)), np.exp(-factor * np.maximum(squares, 0.0))])
+
+        return FittedKernel(center, scale, features, num_actions)
+
+
+def _scaling(data: Transitions, policy: Policy) -> tuple[np.ndarray, np.ndarray, int | None]:
+    """The inputs' means and deviations, and the number of discrete actions, if they are discrete."""
+    num_actions = None if isinstance(policy, SamplingPolicy) else policy.num_actions
+    inputs = as_inputs(data.states, data.actions if num_actions is None else None)
+    scale = inputs.std(axis=0)
+    return inputs.mean(axis=0), np.where(scale > 0, scale, 1.0), num_actions

@@ -1,0 +1,51 @@
+"""The cross-fitted doubly robust estimate from the closed form's own pair (τ, Q).
+
+    ρ̂ = (1−γ) E_μ0[V] + E[τ (r + γV' − Q)],     at γ = 1:  E[τ (r + V' − Q)] / E[τ],
+
+each row with the τ and Q of a fit that did not see it. Its error is the product of τ's and Q's, so that it forgives
+what either of them misses.
+
+References:
+    Kallus and Uehara, Double Reinforcement Learning, 2020.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradientdice.functions.stream import LogDesign
+from gradientdice.inference.folds import HeldOut
+from gradientdice.inference.influence import Influence
+from gradientdice.solvers.closed_form import LinearFit
+
+
+@dataclass(frozen=True, eq=False)
+class DoublyRobust:
+    """The estimate and each observation's share in its error."""
+
+    value: float
+    shares: Influence
+
+
+def doubly_robust(log: LogDesign, fits: list[LinearFit], scores: HeldOut) -> DoublyRobust:
+    """The estimate from held-out scores."""
+    gamma = fits[0].discount
+    weights = np.ones(len(log.data)) if log.data.weights is None else log.data.weights
+    if gamma == 1:
+        mass = weights * scores.ratio
+        value = float(mass @ scores.residual_with_value / mass.sum())
+        return DoublyRobust(
+            value, Influence(mass * (scores.residual_with_value - value) / mass.sum(), None, scores.ratio)
+        )
+    # τ is a ratio to the data with the absorbing state's own row in it, whose residual is 0.
+    moments = fits[0].moments
+    scale = 1 - (moments.absorbing_weight or 0.0) / moments.weight
+    score = scale * scores.ratio * scores.residual
+    mean = float(np.average(score, weights=weights))
+    assert scores.initial_value is not None
+    initial = (1 - gamma) * scores.initial_value
+    rows = weights * (score - mean) / weights.sum()
+    shares = Influence(rows, (initial - initial.mean()) / len(initial), scores.ratio)
+    return DoublyRobust(float(initial.mean()) + mean, shares)
