@@ -151,6 +151,22 @@ def reproduce_hard_example(
     _write_pages(output / "hard_example.md", page, figures, lambda path, links: write(path, frame, links))
 
 
+@reproduce.command("coverage")
+def reproduce_coverage(
+    output: Output = Path("results/coverage"),
+    quick: Annotated[bool, typer.Option("--quick", help="Few replications: a look within a few minutes.")] = False,
+    force: Force = False,
+    page: Page = None,
+) -> None:
+    """How often intervals cover the truth, and how wide they are: six MDPs, right and wrong features."""
+    from gradientdice.experiments.coverage.page import write_page
+    from gradientdice.experiments.coverage.run import FULL, QUICK, run
+
+    scale = QUICK if quick else FULL
+    _, table = run(output, scale, force=force)
+    _write_pages(output / "coverage.md", page, {}, lambda path, links: write_page(path, table, scale))
+
+
 def _estimators(discount: float) -> list:
     import gradientdice as gd
 
@@ -174,11 +190,11 @@ def _write_pages(
     typer.echo(f"Wrote {own}, its figures and its tables.")
     if page is not None:
         folder = page.with_suffix("")
-        folder.mkdir(parents=True, exist_ok=True)
         for path in figures.values():
+            folder.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, folder / path.name)
         write(page, {name: f"{folder.name}/{path.name}" for name, path in figures.items()})
-        typer.echo(f"Wrote {page} with its figures in {folder}.")
+        typer.echo(f"Wrote {page}.")
 
 
 def main() -> None:

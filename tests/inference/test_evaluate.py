@@ -138,7 +138,10 @@ BAD = [
     ({"policy": gd.DiscretePolicy(lambda s: np.where(s[:, None] == 2, np.nan, 0.5) * np.ones(2), 2)}, "not finite"),
     ({"policy": gd.LoggedPolicy(np.full((4, 2), 0.5))}, "given at 4 next states"),
     ({"policy": gd.LoggedPolicy(np.full((5000, 2), 0.5))}, "initial"),
-    ({"policy": gd.SamplingPolicy(lambda s, rng: s)}, "functions="),
+    (
+        {"policy": gd.SamplingPolicy(lambda s, rng: s), "estimator": gd.GradientDICE(0.9), "discount": None},
+        "functions=",
+    ),
     (
         {"policy": gd.SamplingPolicy(lambda s, rng: s[:3]), "functions": gd.LinearFeatures(lambda s, a: s[:, None])},
         "one row a state",

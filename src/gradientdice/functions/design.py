@@ -124,7 +124,7 @@ def _has_absorbing(data: Transitions) -> bool:
 
 def _widen(rows: Rows) -> Rows:
     if isinstance(rows, BlockRows):
-        return rows._replace(absorbing=np.zeros(len(rows)))
+        return BlockRows(rows.base, rows.weights, np.zeros(len(rows)))
     return rows if isinstance(rows, SparseRows) else DenseRows(np.pad(rows.values, ((0, 0), (0, 1))))
 
 

@@ -13,7 +13,7 @@ from gradientdice.functions.rows import Rows
 from gradientdice.policies import LoggedPolicy, Policy
 
 CHUNK_ROWS = 65_536
-CACHE_BYTES = 1 << 29
+CACHE_BYTES = 2 << 30
 
 
 class LogDesign:

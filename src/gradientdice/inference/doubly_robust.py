@@ -35,10 +35,10 @@ def doubly_robust(log: LogDesign, fits: list[LinearFit], scores: HeldOut) -> Dou
     weights = np.ones(len(log.data)) if log.data.weights is None else log.data.weights
     if gamma == 1:
         mass = weights * scores.ratio
-        value = float(mass @ scores.residual_with_value / mass.sum())
-        return DoublyRobust(
-            value, Influence(mass * (scores.residual_with_value - value) / mass.sum(), None, scores.ratio)
-        )
+        score = scores.residual + scores.norm
+        value = float(mass @ score / mass.sum())
+        shares = mass * (score - value) / mass.sum()
+        return DoublyRobust(value, Influence(shares, None, scores.ratio))
     # τ is a ratio to the data with the absorbing state's own row in it, whose residual is 0.
     moments = fits[0].moments
     scale = 1 - (moments.absorbing_weight or 0.0) / moments.weight

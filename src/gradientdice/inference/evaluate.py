@@ -10,9 +10,10 @@ import numpy as np
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.estimators import Estimator, GradientDICE
-from gradientdice.functions.design import Functions, whole_design
+from gradientdice.functions.design import FeatureMap, Functions, whole_design
 from gradientdice.functions.stream import LogDesign
 from gradientdice.functions.tabular import Tabular
+from gradientdice.inference.automatic import automatic
 from gradientdice.inference.diagnostics import diagnose
 from gradientdice.inference.estimate import Estimate
 from gradientdice.inference.influence import influence
@@ -57,7 +58,8 @@ def evaluate(
         policy: the policy to evaluate.
         estimator: by default GradientDICE without a ridge.
         discount: γ, if no estimator is given; 1 is the average reward.
-        functions: the function class; by default a table, where states and actions are few whole numbers.
+        functions: the function class; by default a table where states and actions are few whole numbers, else kernel
+            features chosen from the data, with a cross-fitted doubly robust answer.
         solver: by default the closed form.
         interval: by default `NormalInterval`; or `BootstrapInterval`, `EmpiricalLikelihood`.
         confidence: of the interval.
@@ -80,14 +82,24 @@ def evaluate(
     """
     confidence = require_confidence(confidence)
     _require_types(data, policy)
+    given = estimator is not None or solver is not None
     estimator = _estimator(estimator, discount)
-    functions = functions if functions is not None else default_functions(data, policy)
+    functions = functions if functions is not None else table_for(data, policy)
+    if functions is None and given:
+        raise InputError(
+            "States that are not few whole numbers need a function class beside an estimator or solver of yours: give "
+            "functions=RandomFourier(…) or LinearFeatures(…), or give a discount alone and let the library choose."
+        )
     solver = ClosedForm() if solver is None else solver
-    log = LogDesign(data, policy, functions, seed=seed)
-    if isinstance(solver, ClosedForm):
-        fitted = _closed_form(log, estimator, solver, interval or NormalInterval(), confidence, seed)
+    method = interval or NormalInterval()
+    if functions is None:
+        fitted = _automatic(data, policy, estimator.discount, method, confidence, seed)
     else:
-        fitted = _stochastic(log, estimator, solver, seed)
+        log = LogDesign(data, policy, functions, seed=seed)
+        if isinstance(solver, ClosedForm):
+            fitted = _closed_form(log, estimator, solver, method, confidence, seed)
+        else:
+            fitted = _stochastic(log, estimator, solver, seed)
     weights = np.ones(len(data)) if data.weights is None else data.weights
     return Estimate(
         value=fitted.value,
@@ -95,8 +107,8 @@ def evaluate(
         standard_error=fitted.error,
         confidence=confidence,
         discount=estimator.discount,
-        estimator=repr(estimator),
-        functions=_describe(functions),
+        estimator=fitted.method or repr(estimator),
+        functions=fitted.functions,
         ratio=fitted.ratio,
         behavior_mean=float(np.average(data.rewards, weights=weights)),
         diagnostics=diagnose(fitted.ratio, weights, data.rewards, fitted.solution, fitted.error),
@@ -117,7 +129,33 @@ class _Fitted:
     error: float | None
     ratio: np.ndarray
     solution: Solution
+    functions: str
     notes: tuple[str, ...]
+    method: str = ""
+
+
+def _automatic(
+    data: Transitions, policy: Policy, discount: float, method: IntervalMethod, confidence: float, seed: int
+) -> _Fitted:
+    result = automatic(data, policy, discount, method, confidence, seed)
+    chosen, spanned = result.chosen, result.spanned
+    notes = [
+        f"features chosen among {len(result.candidates)} candidates by held-out kernel Bellman loss and precision; the "
+        f"interval spans the {len(spanned)} that are as good by both"
+    ]
+    values = [candidate.answer.value for candidate in spanned]
+    if len(values) > 1:
+        notes.append(f"their answers range from {min(values):.6g} to {max(values):.6g}")
+    return _Fitted(
+        chosen.answer.value,
+        result.interval,
+        chosen.error,
+        chosen.answer.shares.ratio,
+        chosen.solution,
+        repr(chosen.functions),
+        tuple(notes),
+        f"doubly robust GradientDICE(discount={discount:g}), cross-fitted",
+    )
 
 
 def _closed_form(
@@ -132,14 +170,8 @@ def _closed_form(
         notes.append("a ridge biases the value, and the interval does not know it")
     if not isinstance(log.functions, Tabular):
         notes.append("the interval takes the features to be right; it does not cover what they miss")
-    return _Fitted(
-        fit.value,
-        method.interval(fit.value, samples, confidence, seed),
-        error,
-        shares.ratio,
-        fit.solution,
-        tuple(notes),
-    )
+    interval = method.interval(fit.value, samples, confidence, seed)
+    return _Fitted(fit.value, interval, error, shares.ratio, fit.solution, _describe(log.functions), tuple(notes))
 
 
 def _stochastic(log: LogDesign, estimator: Estimator, solver: PrimalDual | ProjectedPrimalDual, seed: int) -> _Fitted:
@@ -155,11 +187,11 @@ def _stochastic(log: LogDesign, estimator: Estimator, solver: PrimalDual | Proje
     keep = slice(0, len(log.data)) if estimator.discount == 1 else slice(None)
     value = float(np.average((ratio * design.rewards)[keep], weights=design.weights[keep]))
     note = "a stochastic solver gives no influence values, so there is no interval; the closed form gives one"
-    return _Fitted(value, None, None, ratio[: len(log.data)], solution, (note,))
+    return _Fitted(value, None, None, ratio[: len(log.data)], solution, _describe(log.functions), (note,))
 
 
-def default_functions(data: Transitions, policy: Policy) -> Functions:
-    """A table where states and actions are few whole numbers."""
+def table_for(data: Transitions, policy: Policy) -> Tabular | None:
+    """A table where states and actions are few whole numbers, else None."""
     if isinstance(policy, TabularPolicy):
         return Tabular(*policy.probabilities.shape)
     whole = data.states.ndim == 1 and data.states.dtype.kind in "iu"
@@ -169,9 +201,7 @@ def default_functions(data: Transitions, policy: Policy) -> Functions:
             highest = max(highest, int(data.start_states.max()))
         if (highest + 1) * policy.num_actions <= LARGEST_TABLE:
             return Tabular(highest + 1, policy.num_actions)
-    raise InputError(
-        "States that are not few whole numbers need a function class: give functions=LinearFeatures(…) of yours."
-    )
+    return None
 
 
 def _estimator(estimator: Estimator | None, discount: float | None) -> Estimator:
@@ -194,5 +224,5 @@ def _require_types(data: Transitions, policy: Policy) -> None:
         )
 
 
-def _describe(functions: Functions) -> str:
+def _describe(functions: FeatureMap) -> str:
     return repr(functions) if isinstance(functions, Tabular) else type(functions).__name__

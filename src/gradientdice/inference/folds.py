@@ -76,16 +76,19 @@ def _without(rows: Rows, left_out: np.ndarray) -> Rows:
 class HeldOut:
     """What the fits say about the rows they did not see.
 
+    The matching Q is x·p plus the constant λvᵀq / (1−γ), since p solves Aᵀp = c − λv(vᵀq). At discount 1 the number
+    λvᵀq is the value, and Q the differential one.
+
     Attributes:
         ratio: (n,) τ.
-        residual: (n,) r + γV' − Q, less the fit's own value at discount 1.
-        initial_value: (n0,) V at the initial states; None if the log has none.
-        residual_with_value: (n,) r + γV' − Q.
+        residual: (n,) r + γV' − Q, less the fit's value at discount 1.
+        norm: (n,) λvᵀq of the row's fit.
+        initial_value: (n0,) V at the initial states; None if the log has none or at discount 1.
     """
 
     ratio: Float[np.ndarray, " n"]
     residual: Float[np.ndarray, " n"]
-    residual_with_value: Float[np.ndarray, " n"]
+    norm: Float[np.ndarray, " n"]
     initial_value: Float[np.ndarray, " n0"] | None
 
 
@@ -110,8 +113,10 @@ def held_out(log: LogDesign, folds: Folds, fits: list[LinearFit]) -> HeldOut:
             again = np.array([f.moments.initial @ f.adjoint.critic for f in fits])
             following = np.where(design.ended, again[own[:, 0]], following)
         ratio[rows], residual[rows] = tau, design.rewards + gamma * following - q
+    norms = np.array([fit.adjoint.norm for fit in fits])
     initial = None
-    if log.initial is not None:
-        initial = np.take_along_axis(np.asarray(log.initial.predict(values)), folds.initial[:, None], axis=1)[:, 0]
-    base = np.array([f.adjoint.norm if gamma == 1 else 0.0 for f in fits])[folds.rows]
-    return HeldOut(ratio, residual - base, residual, initial)
+    if log.initial is not None and gamma < 1:
+        values_there = np.asarray(log.initial.predict(values)) + norms / (1 - gamma)
+        initial = np.take_along_axis(values_there, folds.initial[:, None], axis=1)[:, 0]
+    norm = norms[folds.rows]
+    return HeldOut(ratio, residual - norm, norm, initial)

@@ -19,6 +19,7 @@ from gradientdice.policies import Policy
 
 TEST_BANDWIDTHS = (0.15, 0.3, 0.6, 1.2)
 TESTS_EACH = 100
+FLIPS = 20
 
 
 class KernelBellmanLoss:
@@ -35,20 +36,25 @@ class KernelBellmanLoss:
             self._tests.append(base.astype(np.float32))
         self._blocks = rows.weights.astype(bool) if isinstance(rows, BlockRows) else np.ones((len(data), 1), dtype=bool)
 
-    def __call__(self, scores: HeldOut) -> float:
-        """The loss, summed over folds; it may come out slightly negative."""
-        total = 0.0
-        weighted = (self._weights * scores.residual).astype(np.float64)
+    def __call__(self, scores: HeldOut) -> tuple[float, float]:
+        """The loss, summed over folds, and the standard deviation it would have if the residuals were pure noise.
+
+        The loss may come out slightly negative. Its noise is measured by flipping the residuals' signs at random.
+        """
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(self._weights), FLIPS))
+        totals = np.zeros(1 + FLIPS)
+        weighted = self._weights * scores.residual
         for fold in range(self._folds.count):
             inside = self._folds.rows == fold
             mass = float(self._weights[inside].sum())
             for block in self._blocks.T:
                 chosen = np.flatnonzero(inside & block)
                 part = weighted[chosen]
+                columns = np.column_stack([part, part[:, None] * signs[chosen]]).astype(np.float32)
                 for tests in self._tests:
                     picked = tests[chosen]
-                    moment = picked.T @ part
+                    moments = (picked.T @ columns).astype(np.float64)
                     # Without each row's product with itself, noise adds nothing on average.
-                    own = np.sum((part**2)[:, None] * picked**2)
-                    total += float(moment @ moment - own) / (mass**2 * len(self._tests))
-        return total
+                    own = float(np.sum((part**2)[:, None] * picked**2))
+                    totals += (np.sum(moments**2, axis=0) - own) / (mass**2 * len(self._tests))
+        return float(totals[0]), float(totals[1:].std())

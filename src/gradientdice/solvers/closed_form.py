@@ -25,7 +25,10 @@ from gradientdice.solvers.solution import Solution
 class LinearEstimator(Protocol):
     """An estimator whose saddle point, with linear functions, is the solution of a least-squares problem."""
 
-    discount: float
+    @property
+    def discount(self) -> float:
+        """γ."""
+        ...
 
     def least_squares(self, m: WhitenedMoments) -> LeastSquares:
         """The problem for the ratio's parameters."""

@@ -1,8 +1,7 @@
 """Pendulum swing-up, CartPole and MountainCar, many episodes at a time, with a behaviour and a target policy each.
 
-The dynamics are Gymnasium's (Pendulum-v1, CartPole-v1, MountainCar-v0), written for batches in NumPy, so that a log of 10⁵
-transitions takes a second and a Monte Carlo truth of 10⁵ episodes a minute; a test holds them to Gymnasium where it is
-installed.
+The dynamics are Gymnasium's (Pendulum-v1, CartPole-v1, MountainCar-v0), written for batches in NumPy, so that a log of
+10⁵ transitions takes a second and a Monte Carlo truth of 10⁵ episodes a minute.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ def _act(policy: DiscretePolicy | SamplingPolicy, observation: np.ndarray, rng: 
 
 
 def pendulum() -> Environment:
-    """Pendulum-v1: swing up by energy, then hold; the behaviour is weak and noisy, the target strong and calm."""
+    """Pendulum-v1: swing up by energy, then hold; the behaviour with noise 1, the target with noise 0.2."""
 
     def reset(episodes: int, rng: Rng) -> State:
         return np.column_stack([rng.uniform(-np.pi, np.pi, episodes), rng.uniform(-1, 1, episodes)])
@@ -117,21 +116,21 @@ def pendulum() -> Environment:
     def observe(state: State) -> np.ndarray:
         return np.column_stack([np.cos(state[:, 0]), np.sin(state[:, 0]), state[:, 1]])
 
-    def controller(observation: np.ndarray, gain: float) -> np.ndarray:
+    def controller(observation: np.ndarray) -> np.ndarray:
         cosine, sine, speed = observation.T
         missing = 15 * (1 - cosine) - 0.5 * speed**2
         swing = np.sign(speed) * np.clip(missing, -2, 2)
         hold = -(10 * np.arctan2(sine, cosine) + 2 * speed)
-        return gain * np.clip(np.where(cosine > 0.85, hold, swing), -2, 2)
+        return np.clip(np.where(cosine > 0.85, hold, swing), -2, 2)
 
-    def noisy(gain: float, deviation: float) -> SamplingPolicy:
+    def noisy(deviation: float) -> SamplingPolicy:
         def sample(observation: np.ndarray, rng: Rng) -> np.ndarray:
-            mean = controller(observation, gain)
+            mean = controller(observation)
             return np.clip(mean + deviation * rng.normal(size=len(mean)), -2, 2)[:, None]
 
         return SamplingPolicy(sample)
 
-    return Environment("pendulum", reset, step, observe, 200, noisy(0.4, 1.2), noisy(1.0, 0.3))
+    return Environment("pendulum", reset, step, observe, 200, noisy(1.0), noisy(0.2))
 
 
 def cart_pole() -> Environment:
@@ -165,7 +164,7 @@ def cart_pole() -> Environment:
 def mountain_car() -> Environment:
     """MountainCar-v0: push along with the motion, often (the target) or less often (the behaviour).
 
-    Episodes start anywhere: from Gymnasium's narrow start no policy reaches the goal soon enough to matter at discount 0.9.
+    Episodes start anywhere: from Gymnasium's narrow start no policy arrives soon enough to matter at discount 0.9.
     """
 
     def reset(episodes: int, rng: Rng) -> State:

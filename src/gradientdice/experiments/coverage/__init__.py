@@ -1,0 +1,1 @@
+"""How often intervals cover, and how wide they are."""

@@ -1,0 +1,154 @@
+"""Coverage and width of intervals over a suite of known problems."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from gradientdice.errors import InputError
+from gradientdice.estimators import GradientDICE
+from gradientdice.experiments.coverage.problems import Problem, problems
+from gradientdice.experiments.store import ResultStore
+from gradientdice.functions.linear import LinearFeatures
+from gradientdice.functions.stream import LogDesign
+from gradientdice.functions.tabular import Tabular
+from gradientdice.inference.influence import influence
+from gradientdice.inference.intervals import (
+    BootstrapInterval,
+    EmpiricalLikelihood,
+    IntervalMethod,
+    NormalInterval,
+    independent_shares,
+)
+from gradientdice.moments import Moments
+from gradientdice.policies import TabularPolicy
+from gradientdice.provenance import provenance
+from gradientdice.solvers.closed_form import ClosedForm
+from gradientdice.solvers.progress import progress_bar
+
+DISCOUNTS = (0.9, 0.99, 1.0)
+SIZES = (300, 1_000, 3_000, 10_000)
+CONFIDENCE = 0.95
+# The slower methods are measured where they could matter: on small logs.
+METHODS: dict[str, tuple[IntervalMethod, int]] = {
+    "normal": (NormalInterval(), max(SIZES)),
+    "bootstrap": (BootstrapInterval(500), 1_000),
+    "likelihood": (EmpiricalLikelihood(), 1_000),
+}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How many logs are drawn for each cell."""
+
+    replications: int = 1_000
+
+
+FULL, QUICK = Scale(), Scale(replications=40)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of the table."""
+
+    problem: str
+    discount: float
+    rows: int
+    features: str
+    logging: str
+
+    @property
+    def name(self) -> str:
+        """A file name."""
+        text = f"{self.problem}-{self.discount:g}-{self.rows}-{self.features}-{self.logging}"
+        return "".join(character if character.isalnum() else "-" for character in text.replace("×", "x")) + ".parquet"
+
+
+def cells() -> Iterator[Cell]:
+    """The grid."""
+    for cell in product(problems(), DISCOUNTS, SIZES, ("right", "misspecified"), ("independent", "trajectories")):
+        yield Cell(*cell)
+
+
+def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore, pd.DataFrame]:
+    """Runs what is missing, cell by cell on all cores, and writes the table."""
+    store = ResultStore(folder, "coverage", asdict(scale), force=force)
+    todo = {cell: store.part(cell.name) for cell in cells()}
+    pending = [cell for cell, path in todo.items() if not path.exists()]
+    with progress_bar("cells", len(pending)) as advance, ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        futures = {pool.submit(run_cell, cell, scale.replications): cell for cell in pending}
+        for future in as_completed(futures):
+            store.write(todo[futures[future]], future.result().to_parquet)
+            advance(1)
+    table = pd.concat([pd.read_parquet(path) for path in todo.values()], ignore_index=True)
+    table.attrs["provenance"] = provenance(replications=scale.replications, confidence=CONFIDENCE)
+    store.write(folder / "coverage.parquet", table.to_parquet)
+    store.write(folder / "coverage.csv", table.to_csv)
+    return store, table
+
+
+def run_cell(cell: Cell, replications: int) -> pd.DataFrame:
+    """One row an interval method: how many logs were answered, how often the truth was inside, how wide it was."""
+    problem = problems()[cell.problem]()
+    truth = problem.truth(cell.discount)
+    methods = {name: method for name, (method, largest) in METHODS.items() if cell.rows <= largest}
+    inside: dict[str, list[bool]] = {name: [] for name in methods}
+    widths: dict[str, list[float]] = {name: [] for name in methods}
+    errors, refused = [], 0
+    for replication in range(replications):
+        rng = np.random.default_rng([replication, cell.rows])
+        try:
+            value, samples = _estimate(problem, cell, rng)
+        except InputError:
+            refused += 1  # a pair that the policy needs was never logged
+            continue
+        errors.append(value - truth)
+        for name, method in methods.items():
+            low, high = method.interval(value, samples, CONFIDENCE, replication)
+            inside[name].append(low <= truth <= high)
+            widths[name].append(high - low)
+    answered = len(errors)
+    rows = []
+    for name in methods:
+        share = float(np.mean(inside[name])) if answered else np.nan
+        rows.append(
+            {
+                **asdict(cell),
+                "method": name,
+                "answered": answered,
+                "refused": refused,
+                "coverage": share,
+                "width": float(np.median(widths[name])) if answered else np.nan,
+                "rmse": float(np.sqrt(np.mean(np.square(errors)))) if answered else np.nan,
+                "bias": float(np.mean(errors)) if answered else np.nan,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _estimate(problem: Problem, cell: Cell, rng: np.random.Generator) -> tuple[float, list[np.ndarray]]:
+    data = (
+        problem.independent(cell.rows, rng) if cell.logging == "independent" else problem.trajectories(cell.rows, rng)
+    )
+    states, actions = problem.terminal, problem.mdp.num_actions
+    functions = Tabular(states, actions) if cell.features == "right" else LinearFeatures(_merged(states, actions))
+    log = LogDesign(data, TabularPolicy(problem.target[:states]), functions)
+    fit = ClosedForm().fit(GradientDICE(cell.discount), Moments.from_design(log))
+    return fit.value, independent_shares(influence(fit, log), data)
+
+
+def _merged(states: int, actions: int):  # noqa: ANN202 - a feature function
+    """Features that cannot tell neighbouring states apart, except by a common slope: wrong on purpose."""
+    groups = (states + 1) // 2
+
+    def features(s: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return np.column_stack([np.eye(groups * actions)[(s // 2) * actions + a], s / states])
+
+    return features
