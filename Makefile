@@ -36,6 +36,7 @@ types: $(INSTALLED) ## Type-check with pyright.
 bench: $(INSTALLED) ## Measure speed, as ratios in one run.
 	$(BIN)/python -m pip install --quiet 'torch==2.13.0'
 	$(BIN)/python benchmarks/boyan_grid.py
+	$(BIN)/python benchmarks/evaluate.py --large
 
 results: $(INSTALLED) ## Write the result pages under docs/results anew.
 	$(BIN)/gradientdice reproduce boyan --output results/boyan --page docs/results/boyan.md

@@ -1,0 +1,83 @@
+"""The speed of an answer: import, a table, given features, and the moment pass beside plain dgemm in the same run.
+
+Run it alone on the machine: `python benchmarks/evaluate.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+import gradientdice as gd
+from gradientdice.moments import Moments
+
+
+def seconds(work, repeats: int = 3) -> float:
+    """The fastest of some runs."""
+    times = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def given_features(rows: int, width: int) -> tuple[gd.Transitions, gd.DiscretePolicy, gd.LinearFeatures]:
+    """A log whose states are their own features; the target has one action."""
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(rows, width))
+    following = 0.9 * states
+    rewards = states[:, 0] + rng.normal(size=rows)
+    data = gd.Transitions(states, np.zeros(rows, dtype=np.int64), rewards, following, initial_states=states[:1000])
+    policy = gd.DiscretePolicy(lambda s: np.ones((len(s), 1)), 1)
+    return data, policy, gd.LinearFeatures(lambda s, a: s, intercept=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--large", action="store_true", help="also 10⁶ transitions × 256 features (about 6 GB)")
+    arguments = parser.parse_args()
+    bare = seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
+    light = seconds(lambda: subprocess.run([sys.executable, "-c", "import gradientdice"], check=True))
+    print(f"import gradientdice                          {light - bare:8.2f} s beyond a bare interpreter")
+
+    mdp, target = gd.mdp.boyan_chain("continuing"), gd.TabularPolicy(np.tile([0.1, 0.9], (13, 1)))
+    data = mdp.sample(100_000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
+    print(
+        f"10⁵ tabular transitions, interval, verdict   {seconds(lambda: gd.evaluate(data, target, discount=1.0)):8.2f} s"
+    )
+
+    rows, width = 100_000, 256
+    log, policy, functions = given_features(rows, width)
+    print(
+        f"10⁵ × 256 given features, the same           {seconds(lambda: gd.evaluate(log, policy, discount=0.9, functions=functions)):8.2f} s"
+    )
+
+    features = np.random.default_rng(0).normal(size=(65_536, width))
+    other = np.ascontiguousarray(features[::-1])
+    product = seconds(lambda: features.T @ other)
+    rate = 2 * len(features) * width**2 / product
+    from gradientdice.functions.rows import DenseRows
+
+    current, following, weights = DenseRows(features), DenseRows(other), np.ones(len(features))
+    moments = seconds(lambda: Moments.from_rows(current, following, weights, weights, width))
+    # C = XᵀX and B = X'ᵀX, counted as two full products as if no symmetry were used.
+    print(
+        f"moment pass at {4 * len(features) * width**2 / moments / rate:.0%} of dgemm's rate in the same run ({rate / 1e9:.0f} GFLOP/s)"
+    )
+
+    if arguments.large:
+        log, policy, functions = given_features(1_000_000, width)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        spent = seconds(lambda: gd.evaluate(log, policy, discount=0.9, functions=functions), repeats=1)
+        beyond = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024**2
+        print(f"10⁶ × 256 given features, the same           {spent:8.2f} s, {beyond:.1f} GiB beyond the data")
+
+
+if __name__ == "__main__":
+    main()
