@@ -167,6 +167,23 @@ def reproduce_coverage(
     _write_pages(output / "coverage.md", page, {}, lambda path, links: write_page(path, table, scale))
 
 
+@reproduce.command("continuous")
+def reproduce_continuous(
+    output: Output = Path("results/continuous"),
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller and fewer logs.")] = False,
+    replications: Annotated[int, typer.Option("--replications", help="Logs of each problem.")] = 50,
+    force: Force = False,
+    page: Page = None,
+) -> None:
+    """The default answer on pendulum, CartPole and MountainCar, with nothing tuned."""
+    from gradientdice.experiments.continuous.page import write_page
+    from gradientdice.experiments.continuous.run import QUICK, Scale, run
+
+    scale = QUICK if quick else Scale(replications=replications)
+    _, table = run(output, scale, force=force)
+    _write_pages(output / "continuous.md", page, {}, lambda path, links: write_page(path, table, scale))
+
+
 def _estimators(discount: float) -> list:
     import gradientdice as gd
 
