@@ -80,7 +80,7 @@ def test_summary_json_and_card(setting):
     assert "90% interval" in text and "verdict" in text and f"{estimate.value:.6g}" in text
     plain = json.loads(estimate.to_json())
     assert plain["value"] == estimate.value and plain["verdict"] == str(estimate.verdict)
-    assert plain["diagnostics"]["rank"] == 10 and len(plain["diagnostics"]["checks"]) == 7
+    assert plain["diagnostics"]["rank"] == 10 and len(plain["diagnostics"]["checks"]) == 8
     assert "<table>" in estimate._repr_html_()
     assert len(estimate.plot().axes) == 2
 
@@ -168,3 +168,17 @@ def test_a_log_without_initial_states_needs_discount_1(setting):
     assert gd.evaluate(bare, gd.TabularPolicy(target), discount=1.0).status.ok
     with pytest.raises(gd.InputError, match="must be Transitions"):
         gd.evaluate({"states": [1]}, gd.TabularPolicy(target), discount=0.9)
+
+
+def test_features_that_miss_something_are_seen(rng):
+    """Merging neighbouring states of a random MDP biases the value; the misfit says so, and right features have none."""
+    from gradientdice.experiments.coverage.problems import problems
+    from gradientdice.experiments.coverage.run import _merged
+
+    problem = problems()["random 8×3"]()
+    data, policy = problem.independent(3000, rng), gd.TabularPolicy(problem.target)
+    wrong = gd.evaluate(data, policy, discount=0.9, functions=gd.LinearFeatures(_merged(8, 3)))
+    right = gd.evaluate(data, policy, discount=0.9, functions=gd.LinearFeatures(lambda s, a: np.eye(24)[s * 3 + a]))
+    assert wrong.diagnostics.bellman_misfit > 10 and wrong.verdict is gd.Verdict.DO_NOT_TRUST
+    assert right.diagnostics.bellman_misfit < 3 and right.verdict is gd.Verdict.TRUST
+    assert abs(wrong.value - problem.truth(0.9)) > 4 * wrong.standard_error

@@ -62,6 +62,7 @@ class Diagnostics:
         rank: the feature directions kept.
         num_features: of how many.
         relative_error: the standard error as a share of the rewards' standard deviation.
+        bellman_misfit: how far the features' Q misses the data, in standard deviations of noise; 0 for a table.
     """
 
     effective_sample_size: float
@@ -75,6 +76,7 @@ class Diagnostics:
     rank: int
     num_features: int
     relative_error: float
+    bellman_misfit: float
 
     def checks(self) -> list[Check]:
         """Every figure that has thresholds, judged."""
@@ -128,6 +130,14 @@ class Diagnostics:
                 "log more data",
             ),
             _below(
+                "Bellman misfit",
+                self.bellman_misfit,
+                3.0,
+                10.0,
+                "by how many standard deviations of noise the features miss the data",
+                "more or finer features, or the default choice",
+            ),
+            _below(
                 "condition number",
                 self.condition_number,
                 1e10,
@@ -167,6 +177,7 @@ def diagnose(
     rewards: Float[np.ndarray, " n"],
     solution: Solution,
     error: float | None,
+    misfit: float,
 ) -> Diagnostics:
     """Measures a ratio over a log, and the solve that found it."""
     mass = np.abs(weights * ratio)
@@ -188,6 +199,7 @@ def diagnose(
         rank=int(solution.stats.get("rank", len(solution.ratio_params))),
         num_features=len(solution.ratio_params),
         relative_error=0.0 if error is None or spread == 0 else error / spread,
+        bellman_misfit=misfit,
     )
 
 

@@ -24,6 +24,7 @@ from gradientdice.inference.intervals import (
     require_confidence,
     standard_error,
 )
+from gradientdice.inference.misfit import bellman_misfit
 from gradientdice.inference.movement import movements
 from gradientdice.moments import Moments
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
@@ -111,7 +112,7 @@ def evaluate(
         functions=fitted.functions,
         ratio=fitted.ratio,
         behavior_mean=float(np.average(data.rewards, weights=weights)),
-        diagnostics=diagnose(fitted.ratio, weights, data.rewards, fitted.solution, fitted.error),
+        diagnostics=diagnose(fitted.ratio, weights, data.rewards, fitted.solution, fitted.error, fitted.misfit),
         status=fitted.solution.status,
         solution=fitted.solution,
         num_rows=len(data),
@@ -132,6 +133,7 @@ class _Fitted:
     functions: str
     notes: tuple[str, ...]
     method: str = ""
+    misfit: float = 0.0
 
 
 def _automatic(
@@ -155,6 +157,7 @@ def _automatic(
         repr(chosen.functions),
         tuple(notes),
         f"doubly robust GradientDICE(discount={discount:g}), cross-fitted",
+        chosen.loss / chosen.noise if chosen.noise > 0 else 0.0,
     )
 
 
@@ -168,10 +171,13 @@ def _closed_form(
     notes = []
     if getattr(estimator, "ridge", 0) > 0:
         notes.append("a ridge biases the value, and the interval does not know it")
+    misfit = 0.0
     if not isinstance(log.functions, Tabular):
         notes.append("the interval takes the features to be right; it does not cover what they miss")
+        misfit = bellman_misfit(log, fit, seed)
     interval = method.interval(fit.value, samples, confidence, seed)
-    return _Fitted(fit.value, interval, error, shares.ratio, fit.solution, _describe(log.functions), tuple(notes))
+    described = _describe(log.functions)
+    return _Fitted(fit.value, interval, error, shares.ratio, fit.solution, described, tuple(notes), misfit=misfit)
 
 
 def _stochastic(log: LogDesign, estimator: Estimator, solver: PrimalDual | ProjectedPrimalDual, seed: int) -> _Fitted:
