@@ -20,7 +20,7 @@ from gradientdice.errors import InputError
 from gradientdice.functions.design import Design, Functions, self_loop
 from gradientdice.functions.rows import BlockRows, Rows, cross_product
 from gradientdice.functions.stream import CHUNK_ROWS, LogDesign
-from gradientdice.functions.tabular import Tabular
+from gradientdice.functions.support import require_logged
 from gradientdice.mdp import TabularMDP
 from gradientdice.policies import Policy
 
@@ -218,10 +218,10 @@ class Moments:
         if initial is not None:
             mean = _weighted_sum(initial, np.ones(len(initial)), design.width) / len(initial)
             moments = replace(moments, initial=mean, initial_weight=float(len(initial)))
-        if isinstance(log.functions, Tabular):
-            pairs = slice(0, log.functions.num_features)
-            starts = 0.0 if moments.initial is None else moments.initial[pairs]
-            log.functions.require_logged(np.diag(moments.gram)[pairs], moments.next_gram.sum(axis=1)[pairs] + starts)
+        starts = 0.0 if moments.initial is None else np.abs(moments.initial)
+        reached = np.abs(moments.next_gram).sum(axis=1) + starts
+        own = slice(0, design.width - design.absorbing)
+        require_logged(log.functions, np.diag(moments.gram)[own], reached[own])
         return moments
 
 

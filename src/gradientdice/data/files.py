@@ -76,7 +76,10 @@ def save(data: Transitions, path: Path) -> None:
 
 def _read_npz(path: Path, names: dict[str, str]) -> tuple[dict[str, np.ndarray], list[str]]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        archive = np.load(path, allow_pickle=False)
+        if isinstance(archive, np.ndarray):
+            raise ValueError("it holds one array without names")
+        with archive:
             return {key: archive[name] for key, name in names.items() if name in archive.files}, list(archive.files)
     except (zipfile.BadZipFile, ValueError, EOFError) as error:
         raise InputError(f"{path} is not a readable .npz file ({error}).") from error
@@ -97,17 +100,17 @@ def _read_parquet(path: Path, names: dict[str, str]) -> tuple[dict[str, np.ndarr
         # Column by column, so that only one of them is in memory twice.
         for key, name in names.items():
             if name in present:
-                found[key] = _from_arrow(path, name, source.to_table(columns=[name])[name].combine_chunks())
+                found[key] = _from_arrow(path, key, name, source.to_table(columns=[name])[name].combine_chunks())
     except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
         raise InputError(f"{path} is not a readable Parquet file ({error}).") from error
     return found, present
 
 
-def _from_arrow(path: Path, name: str, column) -> np.ndarray:  # noqa: ANN001 - a pyarrow array, imported lazily
+def _from_arrow(path: Path, key: str, name: str, column) -> np.ndarray:  # noqa: ANN001 - a pyarrow array, imported lazily
     import pyarrow as pa
 
     spread = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
-    if spread and name.startswith("initial_"):
+    if spread and key.startswith("initial_"):
         column = column.flatten()
     if column.null_count:
         row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
@@ -159,7 +162,7 @@ def _read_csv(path: Path, names: dict[str, str]) -> tuple[dict[str, np.ndarray],
     for key, name in names.items():
         parts = [name] if name in table.column_names else _vector_columns(name, table.column_names)
         if parts:
-            short = name.startswith("initial_")
+            short = key.startswith("initial_")
             arrays = [_csv_column(path, part, table[part].combine_chunks(), short) for part in parts]
             array = arrays[0] if parts == [name] else np.stack(arrays, axis=1)
             found[key] = array.astype(types[name]) if name in types else array

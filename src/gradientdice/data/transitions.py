@@ -26,7 +26,7 @@ class Transitions:
             state that follows; next_states in such rows are not used.
         truncated: (n,) true where a time limit cut the episode: the next state is a real one.
         episodes: (n,) the episode of each row; rows of one episode are in time order.
-        weights: (n,) how many times each row counts; 1 each if left out.
+        weights: (n,) how many times each row counts; 1 each if left out. Initial states are not weighted.
         behavior_log_probs: (n,) log-probability of the logged action, for the estimators that need it.
 
     Example:
@@ -54,6 +54,7 @@ class Transitions:
             if value is not None:
                 object.__setattr__(self, field.name, _as_array(field.name, value))
         self._check_shapes()
+        self._fill_after_ends()
         for field in fields(self):
             array = getattr(self, field.name)
             if array is not None:
@@ -101,6 +102,17 @@ class Transitions:
                 raise InputError(f"{name} has rows of shape {array.shape[1:]} but states has {self.states.shape[1:]}.")
         if self.initial_states is not None and len(self.initial_states) == 0:
             raise InputError("initial_states is empty: leave it out or give at least one.")
+
+    def _fill_after_ends(self) -> None:
+        """What follows an end is not used; where it is not finite, the state before it stands in."""
+        if self.terminated is None or self.next_states.dtype.kind != "f":
+            return
+        broken = self.terminated & ~np.isfinite(self.next_states).reshape(len(self), -1).all(axis=1)
+        if broken.any():
+            following = np.array(self.next_states)
+            following[broken] = self.states[broken]
+            following.setflags(write=False)
+            object.__setattr__(self, "next_states", following)
 
     def _check_values(self) -> None:
         if self.weights is not None:

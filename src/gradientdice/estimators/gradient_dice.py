@@ -101,6 +101,6 @@ class GradientDICE:
         if not math.isinf(self.norm_penalty):
             return Adjoint(q, critic, p, self.norm_penalty * norm_multiplier, self.norm_penalty * float(m.mean @ q))
         # The bordered system [[M, v], [vᵀ, 0]]: its multipliers stand where λη and λvᵀq do.
-        size = float(m.mean @ m.mean)
+        size = float(m.mean @ m.mean) or 1.0
         force = float(m.mean @ (m.bellman.T @ critic)) / size
         return Adjoint(q, critic, p, force, float(m.mean @ (reward - m.bellman.T @ p)) / size)

@@ -79,7 +79,7 @@ def feature_rows(
 def initial_rows(data: Transitions, policy: Policy, functions: FeatureMap, rng: np.random.Generator) -> Rows | None:
     """Σ_a π(a|s0) x(s0,a) for each initial state, or None if the log has none."""
     states = data.start_states
-    if states is None:
+    if states is None or (isinstance(policy, LoggedPolicy) and not policy.knows_initial):
         return None
     at_initial = policy.at_initial(len(states)) if isinstance(policy, LoggedPolicy) else policy
     rows = functions.expected(states, at_initial, rng)

@@ -10,7 +10,7 @@ import numpy as np
 from gradientdice.data.transitions import Transitions
 from gradientdice.functions.design import Design, Functions, feature_rows, fit_functions, initial_rows
 from gradientdice.functions.rows import Rows
-from gradientdice.policies import LoggedPolicy, Policy
+from gradientdice.policies import Policy
 
 CHUNK_ROWS = 65_536
 CACHE_BYTES = 2 << 30
@@ -45,8 +45,6 @@ class LogDesign:
     @cached_property
     def initial(self) -> Rows | None:
         """Rows for the initial states, or None if the log has none."""
-        if isinstance(self.policy, LoggedPolicy) and not self.policy.knows_initial:
-            return None
         return initial_rows(self.data, self.policy, self.functions, self._rng(-1))
 
     @property

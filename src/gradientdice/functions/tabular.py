@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from gradientdice.errors import InputError, first_bad_row, require_count
 from gradientdice.functions.rows import SparseRows
@@ -38,7 +38,7 @@ class Tabular:
         """x(s,a), one entry a row."""
         self._check("states", states, self.num_states)
         self._check("actions", actions, self.num_actions)
-        return SparseRows((states * self.num_actions + actions).astype(np.int32)[:, None])
+        return SparseRows((states.astype(np.int64) * self.num_actions + actions).astype(np.int32)[:, None])
 
     def expected(self, states: Int[np.ndarray, " n"], policy: StatePolicy, rng: np.random.Generator) -> SparseRows:
         """Σ_a π(a|s) x(s,a), exactly: one entry an action."""
@@ -47,19 +47,8 @@ class Tabular:
             raise InputError("A tabular model needs action probabilities: use TabularPolicy or DiscretePolicy.")
         if policy.num_actions != self.num_actions:
             raise InputError(f"The policy has {policy.num_actions} actions but the table has {self.num_actions}.")
-        indices = states[:, None] * self.num_actions + np.arange(self.num_actions)
+        indices = states.astype(np.int64)[:, None] * self.num_actions + np.arange(self.num_actions)
         return SparseRows(indices.astype(np.int32), policy.probabilities_at(states))
-
-    def require_logged(self, logged: Float[np.ndarray, " SA"], reached: Float[np.ndarray, " SA"]) -> None:
-        """An error that names the first pair that the policy reaches but the log never shows."""
-        unlogged = np.flatnonzero((logged <= 0) & (reached > 0))
-        if len(unlogged):
-            state, action = divmod(int(unlogged[0]), self.num_actions)
-            raise InputError(
-                f"The policy takes action {action} in state {state}, which the log never shows "
-                f"({len(unlogged)} such pairs): a table has nothing to go by there. Log more data, or use features "
-                "that generalise (LinearFeatures)."
-            )
 
     @staticmethod
     def _check(name: str, values: np.ndarray, count: int) -> None:

@@ -48,6 +48,7 @@ class Candidate:
     interval: tuple[float, float]
     error: float
     solution: Solution
+    mean_ratio: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +94,9 @@ def automatic(
         answer = doubly_robust(log, fits, scores)
         samples = independent_shares(answer.shares, data)
         worst = max(fits, key=lambda fit: fit.solution.stats["condition_number"])
-        interval = method.interval(answer.value, samples, confidence, seed)
-        return Candidate(functions, *judge(scores), answer, interval, standard_error(samples), worst.solution)
+        interval, error = method.interval(answer.value, samples, confidence, seed), standard_error(samples)
+        mean_ratio = float(np.mean([fit.mean_ratio for fit in fits]))
+        return Candidate(functions, *judge(scores), answer, interval, error, worst.solution, mean_ratio)
 
     candidates = [attempt(RandomFourier(_moderate(data, policy), bandwidth, seed)) for bandwidth in BANDWIDTHS]
     best = min(candidates, key=lambda candidate: candidate.loss)

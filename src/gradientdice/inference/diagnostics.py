@@ -53,7 +53,7 @@ class Diagnostics:
     Attributes:
         effective_sample_size: (Σ|τ|)² / Στ², the number of equally weighted rows that carry as much.
         effective_share: the same as a share of the rows.
-        mean_ratio_error: E[τ] − 1, which would be 0.
+        mean_ratio_error: E[τ] − 1, the absorbing state included, which would be 0.
         negative_share: the share of the ratio's absolute mass that is negative.
         largest_share: the share of the absolute mass on the heaviest 0.1% of rows (at least one row).
         tail_index: Hill's estimate for the ratio's upper tail: below 2 its variance is in doubt.
@@ -177,6 +177,7 @@ def diagnose(
     rewards: Float[np.ndarray, " n"],
     solution: Solution,
     error: float | None,
+    mean_ratio: float,
     misfit: float,
 ) -> Diagnostics:
     """Measures a ratio over a log, and the solve that found it."""
@@ -190,7 +191,7 @@ def diagnose(
     return Diagnostics(
         effective_sample_size=size,
         effective_share=size / len(ratio),
-        mean_ratio_error=float(np.average(ratio, weights=weights)) - 1,
+        mean_ratio_error=mean_ratio - 1,
         negative_share=float(mass[ratio < 0].sum()) / total,
         largest_share=float(np.partition(mass, len(mass) - top)[-top:].sum()) / total,
         tail_index=_hill(mass),

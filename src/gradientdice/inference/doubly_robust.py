@@ -38,7 +38,12 @@ def doubly_robust(log: LogDesign, fits: list[LinearFit], scores: HeldOut) -> Dou
         score = scores.residual + scores.norm
         value = float(mass @ score / mass.sum())
         shares = mass * (score - value) / mass.sum()
-        return DoublyRobust(value, Influence(shares, None, scores.ratio))
+        initial = None
+        if scores.initial_value is not None and scores.ended is not None:
+            # V' after an end is the mean of V over the sampled initial states, whose own error counts too.
+            share = float(mass[scores.ended].sum() / mass.sum())
+            initial = share * (scores.initial_value - scores.initial_value.mean()) / len(scores.initial_value)
+        return DoublyRobust(value, Influence(shares, initial, scores.ratio))
     # τ is a ratio to the data with the absorbing state's own row in it, whose residual is 0.
     moments = fits[0].moments
     scale = 1 - (moments.absorbing_weight or 0.0) / moments.weight

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.errors import InputError, require_count
 from gradientdice.estimators import Estimator, GradientDICE
 from gradientdice.functions.design import FeatureMap, Functions, whole_design
 from gradientdice.functions.stream import LogDesign
@@ -82,6 +82,7 @@ def evaluate(
         (True, 'trust')
     """
     confidence = require_confidence(confidence)
+    require_count("seed", seed, low=0)
     _require_types(data, policy)
     given = estimator is not None or solver is not None
     estimator = _estimator(estimator, discount)
@@ -112,7 +113,9 @@ def evaluate(
         functions=fitted.functions,
         ratio=fitted.ratio,
         behavior_mean=float(np.average(data.rewards, weights=weights)),
-        diagnostics=diagnose(fitted.ratio, weights, data.rewards, fitted.solution, fitted.error, fitted.misfit),
+        diagnostics=diagnose(
+            fitted.ratio, weights, data.rewards, fitted.solution, fitted.error, fitted.mean_ratio, fitted.misfit
+        ),
         status=fitted.solution.status,
         solution=fitted.solution,
         num_rows=len(data),
@@ -130,6 +133,7 @@ class _Fitted:
     error: float | None
     ratio: np.ndarray
     solution: Solution
+    mean_ratio: float
     functions: str
     notes: tuple[str, ...]
     method: str = ""
@@ -154,6 +158,7 @@ def _automatic(
         chosen.error,
         chosen.answer.shares.ratio,
         chosen.solution,
+        chosen.mean_ratio,
         repr(chosen.functions),
         tuple(notes),
         f"doubly robust GradientDICE(discount={discount:g}), cross-fitted",
@@ -176,8 +181,17 @@ def _closed_form(
         notes.append("the interval takes the features to be right; it does not cover what they miss")
         misfit = bellman_misfit(log, fit, seed)
     interval = method.interval(fit.value, samples, confidence, seed)
-    described = _describe(log.functions)
-    return _Fitted(fit.value, interval, error, shares.ratio, fit.solution, described, tuple(notes), misfit=misfit)
+    return _Fitted(
+        fit.value,
+        interval,
+        error,
+        shares.ratio,
+        fit.solution,
+        fit.mean_ratio,
+        _describe(log.functions),
+        tuple(notes),
+        misfit=misfit,
+    )
 
 
 def _stochastic(log: LogDesign, estimator: Estimator, solver: PrimalDual | ProjectedPrimalDual, seed: int) -> _Fitted:
@@ -190,10 +204,14 @@ def _stochastic(log: LogDesign, estimator: Estimator, solver: PrimalDual | Proje
         solution = solver.solve_log(estimator, design, seed=seed)
     raw = design.current.predict(solution.ratio_params[:, None])[:, 0]
     ratio = np.asarray(estimator.ratio(raw))
+    # At discount 1 the absorbing state's own row, the last, is not part of the problem.
     keep = slice(0, len(log.data)) if estimator.discount == 1 else slice(None)
-    value = float(np.average((ratio * design.rewards)[keep], weights=design.weights[keep]))
+    value, mean_ratio = (
+        float(np.average(column[keep], weights=design.weights[keep])) for column in (ratio * design.rewards, ratio)
+    )
     note = "a stochastic solver gives no influence values, so there is no interval; the closed form gives one"
-    return _Fitted(value, None, None, ratio[: len(log.data)], solution, _describe(log.functions), (note,))
+    own = ratio[: len(log.data)]
+    return _Fitted(value, None, None, own, solution, mean_ratio, _describe(log.functions), (note,))
 
 
 def table_for(data: Transitions, policy: Policy) -> Tabular | None:
@@ -202,7 +220,9 @@ def table_for(data: Transitions, policy: Policy) -> Tabular | None:
         return Tabular(*policy.probabilities.shape)
     whole = data.states.ndim == 1 and data.states.dtype.kind in "iu"
     if isinstance(policy, (DiscretePolicy, LoggedPolicy)) and policy.num_actions and whole:
-        highest = max(int(data.states.max()), int(data.next_states.max()))
+        # What follows an end is not used and may be anything.
+        used = slice(None) if data.terminated is None else ~data.terminated
+        highest = max(int(data.states.max()), int(data.next_states[used].max(initial=0)))
         if data.start_states is not None:
             highest = max(highest, int(data.start_states.max()))
         if (highest + 1) * policy.num_actions <= LARGEST_TABLE:

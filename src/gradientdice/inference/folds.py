@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError
 from gradientdice.functions.rows import Rows
 from gradientdice.functions.stream import LogDesign
 from gradientdice.moments import Moments
@@ -27,6 +28,12 @@ class Folds:
         """Folds of about equal size, drawn at random."""
         rng = np.random.default_rng(seed)
         starts = 0 if data.start_states is None else len(data.start_states)
+        units = len(data) if data.episodes is None else len(np.unique(data.episodes))
+        if units < count:
+            raise InputError(
+                f"Cross-fitting needs at least {count} independent units and the log has {units} "
+                f"{'rows' if data.episodes is None else 'episodes'}: give more, or functions= for a plain fit."
+            )
         if data.episodes is None:
             return cls(_balanced(len(data), count, rng), _balanced(starts, count, rng), count)
         numbers, episode = np.unique(data.episodes, return_inverse=True)
@@ -83,13 +90,15 @@ class HeldOut:
         ratio: (n,) τ.
         residual: (n,) r + γV' − Q, less the fit's value at discount 1.
         norm: (n,) λvᵀq of the row's fit.
-        initial_value: (n0,) V at the initial states; None if the log has none or at discount 1.
+        initial_value: (n0,) V at the initial states; None if the log has none or they play no part.
+        ended: (n,) rows after which an episode restarts from an initial state; None if there are none.
     """
 
     ratio: Float[np.ndarray, " n"]
     residual: Float[np.ndarray, " n"]
     norm: Float[np.ndarray, " n"]
     initial_value: Float[np.ndarray, " n0"] | None
+    ended: Bool[np.ndarray, " n"] | None = None
 
 
 def held_out(log: LogDesign, folds: Folds, fits: list[LinearFit]) -> HeldOut:
@@ -115,8 +124,9 @@ def held_out(log: LogDesign, folds: Folds, fits: list[LinearFit]) -> HeldOut:
         ratio[rows], residual[rows] = tau, design.rewards + gamma * following - q
     norms = np.array([fit.adjoint.norm for fit in fits])
     initial = None
-    if log.initial is not None and gamma < 1:
-        values_there = np.asarray(log.initial.predict(values)) + norms / (1 - gamma)
+    if log.initial is not None and (gamma < 1 or restart):
+        constant = norms / (1 - gamma) if gamma < 1 else 0.0
+        values_there = np.asarray(log.initial.predict(values)) + constant
         initial = np.take_along_axis(values_there, folds.initial[:, None], axis=1)[:, 0]
     norm = norms[folds.rows]
-    return HeldOut(ratio, residual - norm, norm, initial)
+    return HeldOut(ratio, residual - norm, norm, initial, log.data.terminated if restart else None)

@@ -27,15 +27,17 @@ def independent_shares(influence: Influence, data: Transitions) -> Samples:
 
     Initial states that are the episodes' own first states belong to their episodes; others stand for themselves.
     """
+    # One initial state, or many that are all alike, is an initial distribution that is known.
+    varies = influence.initial is not None and len(influence.initial) > 1 and float(np.ptp(influence.initial)) > 0
     if data.episodes is None:
-        return [influence.rows] if influence.initial is None else [influence.rows, influence.initial]
+        return [influence.rows, influence.initial] if influence.initial is not None and varies else [influence.rows]
     _, first, episode = np.unique(data.episodes, return_index=True, return_inverse=True)
     sums = np.bincount(episode, weights=influence.rows, minlength=len(first))
     if influence.initial is None:
         return [sums]
     if data.initial_states is None:
         return [sums + influence.initial]  # both are in the order of the episodes' numbers
-    return [sums, influence.initial]
+    return [sums, influence.initial] if varies else [sums]
 
 
 def standard_error(samples: Samples) -> float:
@@ -45,8 +47,8 @@ def standard_error(samples: Samples) -> float:
         n = len(shares)
         if n < 2:
             raise InputError(
-                "An interval needs at least two independent units, and the log has one episode. Give more episodes, or "
-                "leave episodes out if the rows are independent."
+                "An interval needs at least two independent units, and the log has one row or one episode. Give more, "
+                "or leave episodes out if the rows of the one episode are independent."
             )
         total += n / (n - 1) * float(np.sum((shares - shares.mean()) ** 2))
     return math.sqrt(total)
@@ -62,12 +64,16 @@ class IntervalMethod(Protocol):
 
 @dataclass(frozen=True)
 class NormalInterval:
-    """value ± t · standard error, with Student's t for the number of independent units."""
+    """value ± t · standard error, with Student's t for the number of independent units (Welch's, for two kinds)."""
 
     def interval(self, value: float, samples: Samples, confidence: float, seed: int) -> tuple[float, float]:
         """(low, high)."""
-        freedom = min(len(shares) for shares in samples) - 1
-        margin = float(t.ppf(0.5 + confidence / 2, freedom)) * standard_error(samples)
+        error = standard_error(samples)
+        if error == 0:
+            return value, value
+        # Welch and Satterthwaite: kinds with little part in the variance have little part in the degrees of freedom.
+        parts = [standard_error([shares]) ** 4 / (len(shares) - 1) for shares in samples]
+        margin = float(t.ppf(0.5 + confidence / 2, error**4 / sum(parts))) * error
         return value - margin, value + margin
 
 

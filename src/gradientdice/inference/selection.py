@@ -47,6 +47,8 @@ class KernelBellmanLoss:
         for fold in range(self._folds.count):
             inside = self._folds.rows == fold
             mass = float(self._weights[inside].sum())
+            if mass == 0:
+                continue
             for block in self._blocks.T:
                 chosen = np.flatnonzero(inside & block)
                 part = weighted[chosen]

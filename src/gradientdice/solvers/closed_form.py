@@ -67,6 +67,11 @@ class LinearFit:
     adjoint: Adjoint
 
     @property
+    def mean_ratio(self) -> float:
+        """E[τ], the absorbing state included: 1 if all is well."""
+        return float(self.solution.ratio_params @ self.moments.mean)
+
+    @property
     def value(self) -> float:
         """ρ̂ = E[τ r]."""
         return float(self.solution.ratio_params @ self.moments.reward)

@@ -86,6 +86,8 @@ class ProjectedPrimalDual:
     def __post_init__(self) -> None:
         require_count("steps", self.steps)
         require_count("batch_size", self.batch_size)
+        if self.record_every is not None:
+            require_count("record_every", self.record_every)
         require_number("step_constant", self.step_constant, low=0, open_low=True)
         for name in ("radius", "learning_rate"):
             if getattr(self, name) is not None:
@@ -108,6 +110,8 @@ class ProjectedPrimalDual:
         """One run; its stats carry the step size, the radii, M_*, and the exact ε_opt of the answer."""
         if not isinstance(estimator, GradientDICE):
             raise InputError(f"Algorithm 1 is for GradientDICE, not {type(estimator).__name__}: use PrimalDual.")
+        if math.isinf(estimator.norm_penalty):
+            raise InputError("Algorithm 1 needs a finite norm_penalty: norm_penalty=inf is for ClosedForm.")
         balls, saddle = self.balls(estimator, source, moments)
         hyper = self.hyper_parameters(estimator, balls)
         every = min(self.record_every or max(1, self.steps // 100), self.steps)

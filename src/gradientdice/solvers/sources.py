@@ -80,7 +80,7 @@ class LogSource(eqx.Module):
     current: LearnerRows
     following: LearnerRows
     initial: LearnerRows
-    cumulative: Any  # of the weights, (n,); None if all are equal
+    cumulative: Any  # of the weights, (n,), in units of 2⁻³²; None if all are equal
     restarts: Any  # (n,) rows after which an episode restarts from an initial state; None if there are none
     num_features: int = eqx.field(static=True)
 
@@ -98,7 +98,7 @@ class LogSource(eqx.Module):
             _to_float32(current),
             _to_float32(design.following.take(keep)),
             _to_float32(design.following.take(slice(0, 1)) if design.initial is None else design.initial),
-            None if np.all(weights == weights[0]) else _cumulative(weights / weights.sum()),
+            None if np.all(weights == weights[0]) else _cumulative_bits(weights),
             jnp.asarray(design.ended[keep]) if restart else None,
             design.width,
         )
@@ -109,7 +109,7 @@ class LogSource(eqx.Module):
         if self.cumulative is None:
             row = jax.random.randint(first, (count,), 0, len(self.current))
         else:
-            row = jnp.searchsorted(self.cumulative, jax.random.uniform(first, (count,)), side="right")
+            row = jnp.searchsorted(self.cumulative, jax.random.bits(first, (count,), jnp.uint32), side="right")
         starts = jax.random.randint(second, (count, 2), 0, len(self.initial))
         return jnp.column_stack([row, starts])
 
@@ -131,6 +131,13 @@ def _cumulative(probabilities: np.ndarray) -> jax.Array:
     total = np.cumsum(probabilities, axis=-1)
     total[total >= total[..., -1:] * (1 - 1e-12)] = np.inf
     return jnp.asarray(total, dtype=jnp.float32)
+
+
+def _cumulative_bits(weights: np.ndarray) -> jax.Array:
+    """Cumulative shares in units of 2⁻³²: float32 could not tell the rows of a long log apart."""
+    total = np.cumsum(weights / weights.sum())
+    total[total >= total[-1] * (1 - 1e-12)] = 1.0
+    return jnp.asarray(np.minimum(np.floor(total * 2.0**32), 2.0**32 - 1).astype(np.uint32))
 
 
 def _invert(cumulative: jax.Array, uniform: jax.Array) -> jax.Array:
