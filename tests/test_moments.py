@@ -83,7 +83,7 @@ def test_weights_are_repetitions(rng):
 
 def test_continuous_actions_are_averaged_over_several_draws():
     data = gd.Transitions(
-        np.zeros((50, 1)), np.zeros((50, 1)), np.zeros(50), np.zeros((50, 1)), initial_states=np.zeros((2000, 1))
+        np.zeros((50, 1)), np.ones((50, 1)), np.zeros(50), np.zeros((50, 1)), initial_states=np.zeros((2000, 1))
     )
     policy = gd.SamplingPolicy(lambda states, rng: rng.normal(2.0, 1.0, size=(len(states), 1)))
     functions = gd.LinearFeatures(lambda states, actions: actions, draws=16)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -82,7 +83,9 @@ def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore
     store = ResultStore(folder, "coverage", asdict(scale), force=force)
     todo = {cell: store.part(cell.name) for cell in cells()}
     pending = [cell for cell, path in todo.items() if not path.exists()]
-    with progress_bar("cells", len(pending)) as advance, ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    # Fresh processes rather than forks: a fork of a process that runs threads, as JAX does, may hang.
+    pool = ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn"))
+    with progress_bar("cells", len(pending)) as advance, pool:
         futures = {pool.submit(run_cell, cell, scale.replications): cell for cell in pending}
         for future in as_completed(futures):
             store.write(todo[futures[future]], future.result().to_parquet)
