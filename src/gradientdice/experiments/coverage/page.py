@@ -18,6 +18,7 @@ def write_page(path: Path, frame: pd.DataFrame, scale: Scale) -> None:
 
 def _sections(frame: pd.DataFrame, scale: Scale) -> list[str]:
     right = frame[(frame["features"] == "right") & (frame["method"] == "normal") & (frame["rows"] >= 1000)]
+    thin = right[right["answered"] < 0.5 * scale.replications]
     right = right[right["answered"] >= 0.5 * scale.replications]
     error = np.sqrt(0.95 * 0.05 / scale.replications)
     inside = right["coverage"].between(0.93, 0.97)
@@ -37,6 +38,16 @@ def _sections(frame: pd.DataFrame, scale: Scale) -> list[str]:
             for _, r in outside.iterrows()
         ]
         sections += ["Cells outside:", table(["problem", "γ", "n", "logging", "coverage", "refused"], rows)]
+    if len(thin):
+        rows = [
+            [r["problem"], f"{r['discount']:g}", r["rows"], r["logging"], r["answered"], _share(r["coverage"])]
+            for _, r in thin.iterrows()
+        ]
+        sections += [
+            f"Not counted there: {len(thin)} cells in which the table refused more than half of the logs, because they lack a pair that "
+            "the policy needs. What they covered among the logs that were answered:",
+            table(["problem", "γ", "n", "logging", "answered", "coverage"], rows),
+        ]
     for features in ("right", "misspecified"):
         for logging in ("independent", "trajectories"):
             chosen = frame[
@@ -75,6 +86,10 @@ def _sections(frame: pd.DataFrame, scale: Scale) -> list[str]:
         table(["method", "n", "mean coverage", "lowest", "highest"], rows),
     ]
     return sections
+
+
+def _share(value: float) -> str:
+    return "—" if np.isnan(value) else f"{value:.1%}"
 
 
 def _cell(row: pd.Series) -> str:
