@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -72,7 +73,9 @@ def main() -> None:
         estimate.report(report, comparison=gd.compare(data, policy, estimators), force=True)
         print(f"\nThe report is in {report}. The same from the command line:\n")
         files_and_policy = f"{_short(folder / LOG)} --policy {_short(folder / POLICY)}"
-        print(f"  gradientdice evaluate {files_and_policy} --discount {DISCOUNT:g} --report report.html")
+        program = Path(sys.executable).with_name("gradientdice")
+        shown = _short(program) if program.exists() else "gradientdice"
+        print(f"  {shown} evaluate {files_and_policy} --discount {DISCOUNT:g} --report report.html")
 
 
 def _short(path: Path) -> Path:

@@ -28,6 +28,8 @@ from gradientdice.solvers.training import ESTIMATOR_LEAVES, Outcome, Plan, train
 MAX_BYTES = 1 << 30
 # Groups are filled up to a multiple of this many cases: it suits vector units, and groups of like size share a program.
 CASE_MULTIPLE = 16
+# A run this short takes less time than optimising its program would.
+SHORT_STEPS = 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +144,9 @@ class _Programs:
             lock, program = self._entries.setdefault(key, (threading.Lock(), []))
         with lock:
             if not program:
-                program.append(train_seeds.lower(plan, *arguments).compile())
+                short = plan.steps <= SHORT_STEPS and jax.default_backend() == "cpu"
+                options = {"xla_backend_optimization_level": 1} if short else None
+                program.append(train_seeds.lower(plan, *arguments).compile(compiler_options=options))
         return program[0]
 
 
