@@ -84,7 +84,8 @@ def evaluate(
     if report is not None and report.exists() and not force:
         raise InputError(f"{report} exists. Choose another name, or give --force to replace it.")
     data, target = gd.load(log, columns=_mapping(column)), load_policy(policy, log)
-    estimate = gd.evaluate(data, target, discount=discount, interval=methods[interval](), confidence=confidence)
+    method = methods[interval]()
+    estimate = gd.evaluate(data, target, discount=discount, interval=method, confidence=confidence, progress=True)
     typer.echo(estimate.to_json() if json else str(estimate))
     if report is not None:
         comparison = gd.compare(data, target, _estimators(discount), confidence=confidence)

@@ -11,6 +11,7 @@ hangs on the choice.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ from gradientdice.inference.intervals import IntervalMethod, independent_shares,
 from gradientdice.inference.selection import KernelBellmanLoss
 from gradientdice.policies import Policy, SamplingPolicy
 from gradientdice.solvers.closed_form import ClosedForm
+from gradientdice.solvers.progress import progress_bar
 from gradientdice.solvers.solution import Solution
 
 FOLDS = 4
@@ -81,7 +83,14 @@ class Automatic:
 
 
 def automatic(
-    data: Transitions, policy: Policy, discount: float, method: IntervalMethod, confidence: float, seed: int
+    data: Transitions,
+    policy: Policy,
+    discount: float,
+    method: IntervalMethod,
+    confidence: float,
+    seed: int,
+    *,
+    progress: bool = False,
 ) -> Automatic:
     """Tries the candidates, picks by held-out loss, and answers."""
     folds = Folds.create(data, FOLDS, seed)
@@ -98,9 +107,20 @@ def automatic(
         mean_ratio = float(np.mean([fit.mean_ratio for fit in fits]))
         return Candidate(functions, *judge(scores), answer, interval, error, worst.solution, mean_ratio)
 
-    candidates = [attempt(RandomFourier(_moderate(data, policy), bandwidth, seed)) for bandwidth in BANDWIDTHS]
-    best = min(candidates, key=lambda candidate: candidate.loss)
-    candidates += [attempt(functions) for functions in _larger(data, policy, best.functions)]
+    moderate = _moderate(data, policy)
+    with (
+        progress_bar("feature candidates", len(BANDWIDTHS) + 2)
+        if progress
+        else nullcontext(lambda amount: None) as advance
+    ):
+        candidates = []
+        for bandwidth in BANDWIDTHS:
+            candidates.append(attempt(RandomFourier(moderate, bandwidth, seed)))
+            advance(1)
+        best = min(candidates, key=lambda candidate: candidate.loss)
+        for functions in _larger(data, policy, best.functions):
+            candidates.append(attempt(functions))
+            advance(1)
     return Automatic(tuple(candidates))
 
 

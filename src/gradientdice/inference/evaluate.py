@@ -51,6 +51,7 @@ def evaluate(
     interval: IntervalMethod | None = None,
     confidence: float = 0.95,
     seed: int = 0,
+    progress: bool = False,
 ) -> Estimate:
     """How well would this policy do?
 
@@ -65,6 +66,7 @@ def evaluate(
         interval: by default `NormalInterval`; or `BootstrapInterval`, `EmpiricalLikelihood`.
         confidence: of the interval.
         seed: for whatever is random.
+        progress: whether to show a progress bar on a terminal while features are chosen.
 
     Returns:
         The value, its interval, diagnostics and a verdict.
@@ -95,7 +97,7 @@ def evaluate(
     solver = ClosedForm() if solver is None else solver
     method = interval or NormalInterval()
     if functions is None:
-        fitted = _automatic(data, policy, estimator.discount, method, confidence, seed)
+        fitted = _automatic(data, policy, estimator.discount, method, confidence, seed, progress)
     else:
         log = LogDesign(data, policy, functions, seed=seed)
         if isinstance(solver, ClosedForm):
@@ -141,9 +143,15 @@ class _Fitted:
 
 
 def _automatic(
-    data: Transitions, policy: Policy, discount: float, method: IntervalMethod, confidence: float, seed: int
+    data: Transitions,
+    policy: Policy,
+    discount: float,
+    method: IntervalMethod,
+    confidence: float,
+    seed: int,
+    progress: bool,
 ) -> _Fitted:
-    result = automatic(data, policy, discount, method, confidence, seed)
+    result = automatic(data, policy, discount, method, confidence, seed, progress=progress)
     chosen, spanned = result.chosen, result.spanned
     notes = [
         f"features chosen among {len(result.candidates)} candidates by held-out kernel Bellman loss and precision; the "

@@ -145,7 +145,7 @@ class _Programs:
         with lock:
             if not program:
                 short = plan.steps <= SHORT_STEPS and jax.default_backend() == "cpu"
-                options = {"xla_backend_optimization_level": 1} if short else None
+                options: Any = {"xla_backend_optimization_level": 1} if short else None
                 program.append(train_seeds.lower(plan, *arguments).compile(compiler_options=options))
         return program[0]
 
