@@ -42,6 +42,8 @@ results: $(INSTALLED) ## Write the result pages under docs/results anew.
 	$(BIN)/gradientdice reproduce boyan --output results/boyan --page docs/results/boyan.md
 	$(BIN)/gradientdice reproduce hard-example --output results/hard-example --page docs/results/hard_example.md
 	$(BIN)/gradientdice reproduce coverage --output results/coverage --page docs/results/coverage.md
+	$(BIN)/gradientdice reproduce verdicts --output results/verdicts --page docs/results/verdicts.md
+	$(BIN)/gradientdice reproduce continuous --output results/continuous --page docs/results/continuous.md
 
 clean: ## Remove the virtual environment and generated results.
 	rm -rf $(VENV) results demo-output

@@ -106,7 +106,7 @@ def compare(
     confidence: Confidence = 0.95,
     json: Json = False,
 ) -> None:
-    """Every estimator on one log, side by side."""
+    """Every estimator on one log, side by side, ranked by held-out Bellman loss and precision."""
     import gradientdice as gd
     from gradientdice.policies.specification import load_policy
 
@@ -116,8 +116,9 @@ def compare(
         typer.echo(table.to_json(orient="records", indent=2))
         return
     for row in table.to_dict("records"):
+        mark = "  ← use this" if row["choice"] else ""
         figures = row["note"] or f"{row['value']:.6g}  [{row['low']:.6g}, {row['high']:.6g}]  {row['verdict']}"
-        typer.echo(f"{row['estimator']}\n    {figures}")
+        typer.echo(f"{row['estimator']}{mark}\n    {figures.rstrip()}")
 
 
 @reproduce.command("boyan")
@@ -166,6 +167,21 @@ def reproduce_coverage(
     scale = QUICK if quick else FULL
     _, table = run(output, scale, force=force)
     _write_pages(output / "coverage.md", page, {}, lambda path, links: write_page(path, table, scale))
+
+
+@reproduce.command("verdicts")
+def reproduce_verdicts(
+    output: Output = Path("results/verdicts"),
+    quick: Annotated[bool, typer.Option("--quick", help="Few replications.")] = False,
+    force: Force = False,
+    page: Page = None,
+) -> None:
+    """How often each verdict is right: good and bad overlap, few and many rows, right and wrong features."""
+    from gradientdice.experiments import verdicts
+
+    scale = verdicts.QUICK if quick else verdicts.Scale()
+    _, table = verdicts.run(output, scale, force=force)
+    _write_pages(output / "verdicts.md", page, {}, lambda path, links: verdicts.write_page(path, table, scale))
 
 
 @reproduce.command("continuous")

@@ -8,7 +8,7 @@ from conftest import random_problem
 from gradientdice.functions.stream import LogDesign
 from gradientdice.inference.automatic import automatic
 from gradientdice.inference.doubly_robust import doubly_robust
-from gradientdice.inference.folds import Folds, HeldOut, fold_fits, held_out
+from gradientdice.inference.folds import Folds, HeldOut, fold_fits, fold_moments, held_out
 from gradientdice.inference.intervals import independent_shares, standard_error
 from gradientdice.inference.selection import KernelBellmanLoss
 from test_moments import episodic_problem
@@ -16,8 +16,8 @@ from test_moments import episodic_problem
 
 def cross_fit(data, policy, functions, discount, seed=0):
     log, folds = LogDesign(data, policy, functions), Folds.create(data, 4, seed)
-    fits = fold_fits(log, folds, gd.GradientDICE(discount), gd.ClosedForm())
-    return log, folds, fits, held_out(log, folds, fits)
+    (fits,) = fold_fits(fold_moments(log, folds), [gd.GradientDICE(discount)], gd.ClosedForm())
+    return log, folds, fits, held_out(log, folds, [fits])[0]
 
 
 @pytest.mark.parametrize("discount", [0.5, 0.9, 1.0])
@@ -138,11 +138,11 @@ def test_the_default_answers_a_continuous_problem_with_nothing_tuned():
 
 def test_the_default_offers_candidates_and_spans_the_plausible_ones():
     data, policy, truth = linear_gaussian(4000, np.random.default_rng(1))
-    result = automatic(data, policy, 0.9, gd.NormalInterval(), 0.95, 0)
+    (result,) = automatic(data, policy, [0.9], gd.NormalInterval(), 0.95, 0)
     assert len(result.candidates) >= 4
     best = min(candidate.loss for candidate in result.candidates)
     assert result.chosen.loss <= best + 3 * (result.chosen.noise + max(c.noise for c in result.candidates))
-    assert result.chosen.error == min(candidate.error for candidate in result.plausible)
+    assert result.chosen in result.spanned
     for candidate in result.spanned:
         assert result.interval[0] <= candidate.interval[0] and candidate.interval[1] <= result.interval[1]
 
@@ -151,3 +151,21 @@ def test_an_estimator_of_ones_own_needs_features_for_continuous_states():
     data, policy, _ = linear_gaussian(100, np.random.default_rng(1))
     with pytest.raises(gd.InputError, match="functions="):
         gd.evaluate(data, policy, gd.GradientDICE(0.9))
+
+
+def test_the_flow_residual_tells_a_right_ratio_from_a_wrong_one():
+    """On a linear Gaussian problem with target = behaviour at discount 1 the ratio is 1; any slope breaks the flow."""
+    from gradientdice.inference.flow import flow_residuals
+
+    rng = np.random.default_rng(5)
+    state = np.zeros((4001, 1))
+    noise = rng.normal(size=4000)
+    for step in range(4000):
+        state[step + 1] = 0.8 * state[step] + noise[step]
+    action = rng.normal(size=(4000, 1))
+    data = gd.Transitions(state[:-1], action, state[:-1, 0], state[1:])
+    policy = gd.SamplingPolicy(lambda s, r: r.normal(size=(len(s), 1)))
+    right, wrong = np.ones(4000), 1 + 0.5 * state[:-1, 0]
+    (residual, spread), (bad, _) = flow_residuals(data, policy, 1.0, [right, wrong], 0)
+    assert abs(residual) < 4 * spread
+    assert bad > 20 * spread

@@ -9,7 +9,7 @@ import gradientdice as gd
 from conftest import random_problem
 from gradientdice.functions.stream import LogDesign
 from gradientdice.inference.doubly_robust import doubly_robust
-from gradientdice.inference.folds import Folds, fold_fits, held_out
+from gradientdice.inference.folds import Folds, fold_fits, fold_moments, held_out
 from gradientdice.inference.intervals import independent_shares, standard_error
 from test_moments import episodic_problem, population_log
 
@@ -81,8 +81,8 @@ def test_restarts_carry_the_initial_states_uncertainty_into_the_doubly_robust_er
             s, a, mdp.reward[s, a], np.where(t == 6, 0, t), rng.choice(7, size=25, p=mdp.initial), terminated=t == 6
         )
         log, folds = LogDesign(data, gd.TabularPolicy(target[:6]), gd.Tabular(6, 2)), Folds.create(data, 4, 0)
-        fits = fold_fits(log, folds, gd.GradientDICE(1.0), gd.ClosedForm())
-        answer = doubly_robust(log, fits, held_out(log, folds, fits))
+        (fits,) = fold_fits(fold_moments(log, folds), [gd.GradientDICE(1.0)], gd.ClosedForm())
+        answer = doubly_robust(log, fits, held_out(log, folds, [fits])[0])
         values.append(answer.value)
         errors.append(standard_error(independent_shares(answer.shares, data)))
     assert np.mean(errors) == pytest.approx(np.std(values), rel=0.4)

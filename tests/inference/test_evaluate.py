@@ -117,9 +117,49 @@ def test_compare_gives_every_estimator_a_row(setting):
         gd.TabularPolicy(target),
         [gd.GradientDICE(0.9), gd.DualDICE(0.9, power=2.0), gd.GenDICE(0.9), gd.DualDICE(1.0, power=2.0)],
     )
-    assert len(table) == 4
-    assert table["value"][0] == pytest.approx(table["value"][1])
-    assert table["note"][2].startswith("not applicable") and table["note"][3].startswith("not applicable")
+    assert len(table) == 5
+    rows = table.set_index("estimator")
+    plain, dual = rows.loc[repr(gd.GradientDICE(0.9))], rows.loc[repr(gd.DualDICE(0.9, power=2.0))]
+    assert plain["value"] == pytest.approx(dual["value"])
+    assert rows.loc[repr(gd.GenDICE(0.9)), "note"].startswith("not applicable")
+    assert "its discount is 1" in rows.loc[repr(gd.DualDICE(1.0, power=2.0)), "note"]
+    assert any("doubly robust" in name for name in rows.index)
+
+
+def test_compare_marks_one_to_use_by_held_out_loss(setting):
+    mdp, target, data = setting
+    # A ridge this heavy ruins the ratio and with it the matching Q.
+    good, bad = gd.GradientDICE(0.9), gd.GradientDICE(0.9, ridge=10.0)
+    table = gd.compare(data, gd.TabularPolicy(target), [bad, good])
+    assert (table["choice"] == "use this").sum() == 1 and table["choice"][0] == "use this"
+    rows = table.set_index("estimator")
+    assert table["estimator"][0] != repr(bad)
+    assert (
+        rows.loc[repr(bad), "bellman_loss"]
+        > rows.loc[repr(good), "bellman_loss"] + 10 * rows.loc[repr(good), "loss_noise"]
+    )
+    assert abs(table["value"][0] - mdp.value(target, 0.9)) < 4 * table["standard_error"][0]
+
+
+def test_compare_chooses_features_for_continuous_states():
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(2000, 1))
+    actions = rng.integers(0, 2, size=2000)
+    following = 0.5 * states + (actions[:, None] - 0.5) + 0.1 * rng.normal(size=states.shape)
+    data = gd.Transitions(states, actions, states[:, 0] ** 2, following, initial_states=states[:200])
+    policy = gd.DiscretePolicy(lambda s: np.tile([0.3, 0.7], (len(s), 1)), 2)
+    table = gd.compare(data, policy, [gd.GradientDICE(0.9)])
+    assert table["value"].notna().all() and (table["choice"] == "use this").sum() == 1
+    assert table["value"].std() < 3 * table["standard_error"].max()
+
+
+def test_compare_without_enough_episodes_still_answers(setting):
+    mdp, target, data = setting
+    one = gd.Transitions(
+        data.states, data.actions, data.rewards, data.next_states, episodes=np.zeros(len(data), dtype=int)
+    )
+    table = gd.compare(one, gd.TabularPolicy(target), [gd.GradientDICE(0.9)])
+    assert len(table) == 1 and table["bellman_loss"].isna().all()
 
 
 BAD = [
@@ -173,11 +213,11 @@ def test_a_log_without_initial_states_needs_discount_1(setting):
 def test_features_that_miss_something_are_seen(rng):
     """Merging neighbouring states of a random MDP biases the value; the misfit says so, and right features have none."""
     from gradientdice.experiments.coverage.problems import problems
-    from gradientdice.experiments.coverage.run import _merged
+    from gradientdice.experiments.coverage.run import merged_features
 
     problem = problems()["random 8×3"]()
     data, policy = problem.independent(3000, rng), gd.TabularPolicy(problem.target)
-    wrong = gd.evaluate(data, policy, discount=0.9, functions=gd.LinearFeatures(_merged(8, 3)))
+    wrong = gd.evaluate(data, policy, discount=0.9, functions=gd.LinearFeatures(merged_features(8, 3)))
     right = gd.evaluate(data, policy, discount=0.9, functions=gd.LinearFeatures(lambda s, a: np.eye(24)[s * 3 + a]))
     assert wrong.diagnostics.bellman_misfit > 10 and wrong.verdict is gd.Verdict.DO_NOT_TRUST
     assert right.diagnostics.bellman_misfit < 3 and right.verdict is gd.Verdict.TRUST

@@ -47,6 +47,8 @@ def load(path: str | Path, *, columns: dict[str, str] | None = None) -> Transiti
             f"{path} lacks the field {missing[0]!r}; it has {sorted(present)}. If it goes by another name there, "
             f"say so: columns={{{missing[0]!r}: '…'}}."
         )
+    for array in found.values():
+        array.setflags(write=False)  # they are nobody else's: Transitions need not copy them
     return Transitions(**found)
 
 
@@ -97,23 +99,45 @@ def _read_parquet(path: Path, names: dict[str, str]) -> tuple[dict[str, np.ndarr
     try:
         source = dataset.dataset(path, format="parquet")
         present = source.schema.names
-        # Column by column, so that only one of them is in memory twice.
+        rows = source.count_rows()
         for key, name in names.items():
-            if name in present:
+            if name in present and not key.startswith("initial_"):
+                found[key] = _in_batches(path, source, key, name, rows)
+            elif name in present:
                 found[key] = _from_arrow(path, key, name, source.to_table(columns=[name])[name].combine_chunks())
     except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
         raise InputError(f"{path} is not a readable Parquet file ({error}).") from error
     return found, present
 
 
-def _from_arrow(path: Path, key: str, name: str, column) -> np.ndarray:  # noqa: ANN001 - a pyarrow array, imported lazily
+def _in_batches(path: Path, source, key: str, name: str, rows: int) -> np.ndarray:  # noqa: ANN001 - a pyarrow dataset
+    """A column as one array, filled batch by batch, so that it is never in memory twice."""
+    result, start = None, 0
+    for batch in source.to_batches(columns=[name], batch_size=65_536, batch_readahead=1, fragment_readahead=1):
+        if not batch.num_rows:
+            continue
+        part = _from_arrow(path, key, name, batch.column(0), start)
+        if result is None:
+            result = np.empty((rows, *part.shape[1:]), dtype=part.dtype)
+        if part.shape[1:] != result.shape[1:]:
+            raise InputError(f"{path}: the lists in column {name} differ in length.")
+        result[start : start + len(part)] = part
+        start += len(part)
+    return (
+        _from_arrow(path, key, name, source.to_table(columns=[name])[name].combine_chunks())
+        if result is None
+        else result
+    )
+
+
+def _from_arrow(path: Path, key: str, name: str, column, first: int = 0) -> np.ndarray:  # noqa: ANN001 - a pyarrow array, imported lazily
     import pyarrow as pa
 
     spread = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
     if spread and key.startswith("initial_"):
         column = column.flatten()
     if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        row = first + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
         raise InputError(f"{path}: the column {name} has no value in row {row}. Fill or drop such rows.")
     if pa.types.is_fixed_size_list(column.type):
         return column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), column.type.list_size)

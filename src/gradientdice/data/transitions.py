@@ -134,7 +134,8 @@ _BOOL = ("terminated", "truncated")
 
 
 def _as_array(name: str, value: object) -> np.ndarray:
-    array = np.array(value)  # a copy: the caller's later writes must not reach the log
+    # A copy, so that the caller's later writes do not reach the log, unless nobody can write.
+    array = value if isinstance(value, np.ndarray) and _is_frozen(value) else np.array(value)
     if array.ndim == 0:
         raise InputError(f"{name} must be an array with one row a transition, not the single value {value!r}.")
     if array.dtype.kind not in "buif":
@@ -153,3 +154,8 @@ def _as_array(name: str, value: object) -> np.ndarray:
         array = array.astype(np.int64)
     array.setflags(write=False)
     return array
+
+
+def _is_frozen(array: np.ndarray) -> bool:
+    """Whether this array of numbers owns its memory and cannot be written."""
+    return array.base is None and not array.flags.writeable and array.dtype.kind in "biuf"

@@ -77,6 +77,8 @@ class RandomFourier:
         num_features: how many, for each discrete action.
         bandwidth: h, in units of √d for d inputs.
         seed: of the random frequencies.
+        action_stretch: how many times as wide the kernel is along continuous actions. One action moves the next state
+            little, so that values vary less along it than along the state.
 
     Example:
         >>> import gradientdice as gd
@@ -87,10 +89,12 @@ class RandomFourier:
     num_features: int = 400
     bandwidth: float = 0.7
     seed: int = 0
+    action_stretch: float = 1.0
 
     def __post_init__(self) -> None:
         require_count("num_features", self.num_features)
         require_number("bandwidth", self.bandwidth, low=0, open_low=True)
+        require_number("action_stretch", self.action_stretch, low=0, open_low=True)
 
     def fitted(self, data: Transitions, policy: Policy) -> FittedKernel:
         """The features, scaled to a log."""
@@ -98,6 +102,8 @@ class RandomFourier:
         size = len(center)
         rng = np.random.default_rng(self.seed)
         frequencies = rng.normal(size=(size, self.num_features)) / (self.bandwidth * math.sqrt(size))
+        if num_actions is None:
+            frequencies[data.states[0].size :] /= self.action_stretch
         phases = rng.uniform(0, 2 * np.pi, size=self.num_features)
 
         def features(inputs: np.ndarray) -> np.ndarray:

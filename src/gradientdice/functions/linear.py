@@ -46,19 +46,31 @@ class LinearFeatures:
                 "it must return (n, K), one row a pair."
             )
         require_finite("The feature function's result", features)
-        if self.intercept:
-            features = np.column_stack([np.ones(len(features)), features])
-        return DenseRows(features)
+        if not self.intercept:
+            return DenseRows(features)
+        rows = np.empty((len(features), features.shape[1] + 1))
+        rows[:, 0], rows[:, 1:] = 1.0, features
+        return DenseRows(rows)
 
     def expected(self, states: Num[np.ndarray, "n ..."], policy: StatePolicy, rng: np.random.Generator) -> DenseRows:
         """Σ_a π(a|s) x(s,a): exact for discrete actions, a mean of several draws for a sampler."""
         if isinstance(policy, SamplingPolicy):
             draws = policy.draws or self.draws
-            total = sum(self.at(states, policy.sample(states, rng)).values for _ in range(draws))
-            return DenseRows(np.asarray(total) / draws)
+            total = np.asarray(sum(self.at(states, policy.sample(states, rng)).values for _ in range(draws)))
+            return DenseRows(total / draws)
         probabilities = policy.probabilities_at(states)
-        total = sum(
-            probabilities[:, [action]] * self.at(states, np.full(len(states), action)).values
+        weighted = (
+            _scaled(self.at(states, np.full(len(states), action)).values, probabilities[:, action], own=self.intercept)
             for action in range(policy.num_actions)
         )
-        return DenseRows(np.asarray(total))
+        total = next(weighted)
+        for part in weighted:
+            total += part
+        return DenseRows(total)
+
+
+def _scaled(values: np.ndarray, factors: np.ndarray, *, own: bool) -> np.ndarray:
+    """Rows times factors, in place where the rows are our own; as they are where all factors are 1."""
+    if (factors == 1).all():
+        return values if own else np.array(values)
+    return np.multiply(values, factors[:, None], out=values if own else None)

@@ -1,21 +1,57 @@
-"""`compare`: several estimators on one log, side by side."""
+"""`compare`: several estimators on one log, side by side, ranked by one figure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
-from gradientdice.estimators import Estimator
+from gradientdice.errors import InputError, require_count
+from gradientdice.estimators import Estimator, GradientDICE
 from gradientdice.functions.design import Functions
-from gradientdice.inference.evaluate import evaluate
+from gradientdice.functions.stream import LogDesign
+from gradientdice.inference.automatic import FOLDS, NOISE, RANK_TOLERANCE, automatic
+from gradientdice.inference.doubly_robust import doubly_robust
+from gradientdice.inference.evaluate import evaluate, require_types, table_for
+from gradientdice.inference.folds import Folds, HeldOut, fold_fits, fold_moments, held_out
+from gradientdice.inference.intervals import NormalInterval, independent_shares, require_confidence, standard_error
+from gradientdice.inference.selection import bellman_judge
+from gradientdice.moments import Moments
 from gradientdice.policies import Policy
+from gradientdice.solvers.closed_form import ClosedForm, LinearEstimator, LinearFit
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ("estimator", "value", "low", "high", "standard_error", "verdict", "note")
+COLUMNS = (
+    "estimator",
+    "value",
+    "low",
+    "high",
+    "standard_error",
+    "bellman_loss",
+    "loss_noise",
+    "verdict",
+    "choice",
+    "note",
+)
+
+
+@dataclass
+class _Row:
+    estimator: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    standard_error: float | None = None
+    bellman_loss: float | None = None
+    loss_noise: float | None = None
+    verdict: str = ""
+    choice: str = ""
+    note: str = ""
 
 
 def compare(
@@ -27,32 +63,121 @@ def compare(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Evaluates a policy with several estimators in closed form.
+    """Evaluates a policy with several estimators in closed form, and says which of them to use.
 
-    An estimator that does not apply to this log, or has no closed form, gets a row that says why.
+    All are ranked by one figure, the held-out Bellman loss of the Q that goes with their ratio. Of those whose loss is
+    not told apart from the smallest, the one with the smallest standard error is marked. A cross-fitted doubly robust
+    answer from GradientDICE's own pair (τ, Q) competes with those given. An estimator that does not apply to this log,
+    or has no closed form, gets a row that says why.
+
+    Args:
+        data: the log.
+        policy: the policy to evaluate.
+        estimators: what to compare; the first one's discount holds.
+        functions: the function class; by default as in `evaluate`.
+        confidence: of the intervals.
+        seed: for whatever is random.
 
     Returns:
-        One row an estimator: its value, interval, standard error and verdict.
+        One row an estimator, the one to use first: value, interval, standard error, loss and verdict.
 
     Example:
         >>> import numpy as np, gradientdice as gd
         >>> mdp, target = gd.mdp.boyan_chain("episodic"), np.tile([0.1, 0.9], (13, 1))
         >>> data = mdp.sample(5000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
         >>> table = gd.compare(data, gd.TabularPolicy(target), [gd.GradientDICE(0.9), gd.GenDICE(0.9)])
+        >>> table["choice"].tolist()
+        ['use this', '', '']
         >>> table["note"].str[:14].tolist()
-        ['', 'not applicable']
+        ['', '', 'not applicable']
     """
     import pandas as pd
 
+    require_types(data, policy)
+    require_confidence(confidence)
+    require_count("seed", seed, low=0)
     if not estimators:
         raise InputError("compare needs at least one estimator.")
-    rows = []
+    discount = estimators[0].discount
+    functions = functions if functions is not None else table_for(data, policy)
+    # Many kernel features are nearly collinear: the choice of features works with this tolerance.
+    solver = ClosedForm() if functions is not None else ClosedForm(RANK_TOLERANCE)
+    if functions is None:
+        (found,) = automatic(data, policy, [discount], NormalInterval(), confidence, seed)
+        functions = found.chosen.functions
+    log = LogDesign(data, policy, functions, seed=seed)
+    leaving_out = _LeavingOut.create(log, solver, seed)
+    rows = [] if leaving_out is None else [_cross_fitted(leaving_out, discount, confidence, seed)]
     for estimator in estimators:
-        try:
-            estimate = evaluate(data, policy, estimator, functions=functions, confidence=confidence, seed=seed)
-        except InputError as error:
-            rows.append((repr(estimator), None, None, None, None, "", f"not applicable: {error}"))
+        row = _Row(repr(estimator))
+        rows.append(row)
+        if estimator.discount != discount:
+            row.note = f"not applicable: its discount is {estimator.discount:g}, and that of the first {discount:g}"
             continue
-        low, high = estimate.interval or (None, None)
-        rows.append((repr(estimator), estimate.value, low, high, estimate.standard_error, str(estimate.verdict), ""))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+        try:
+            estimate = evaluate(
+                data, policy, estimator, functions=functions, solver=solver, confidence=confidence, seed=seed
+            )
+            row.value, row.standard_error, row.verdict = estimate.value, estimate.standard_error, str(estimate.verdict)
+            row.low, row.high = estimate.interval or (None, None)
+            if leaving_out is not None:
+                _, scores = leaving_out.fit(solver.require_linear(estimator))
+                row.bellman_loss, row.loss_noise = leaving_out.judge(scores)
+        except InputError as error:
+            row.note = f"not applicable: {error}"
+    _rank(rows)
+    order = sorted(rows, key=lambda row: (row.choice == "", row.value is None))
+    return pd.DataFrame([asdict(row) for row in order])
+
+
+@dataclass(frozen=True)
+class _LeavingOut:
+    """What all estimators share that are judged on rows they did not see."""
+
+    log: LogDesign
+    folds: Folds
+    moments: list[Moments]
+    judge: Callable[[HeldOut], tuple[float, float]]
+    solver: ClosedForm
+
+    @classmethod
+    def create(cls, log: LogDesign, solver: ClosedForm, seed: int) -> _LeavingOut | None:
+        """None where the log is too small to leave anything out."""
+        try:
+            folds = Folds.create(log.data, FOLDS, seed)
+            return cls(log, folds, fold_moments(log, folds), bellman_judge(log, folds), solver)
+        except InputError:
+            return None
+
+    def fit(self, estimator: LinearEstimator) -> tuple[list[LinearFit], HeldOut]:
+        """One fit for each fold left out, and what they say about it."""
+        fits = fold_fits(self.moments, [estimator], self.solver)
+        return fits[0], held_out(self.log, self.folds, fits)[0]
+
+
+def _cross_fitted(leaving_out: _LeavingOut, discount: float, confidence: float, seed: int) -> _Row:
+    """The doubly robust answer."""
+    row = _Row(f"doubly robust GradientDICE(discount={discount:g}), cross-fitted")
+    try:
+        fits, scores = leaving_out.fit(GradientDICE(discount))
+    except InputError as error:
+        row.note = f"not applicable: {error}"
+        return row
+    answer = doubly_robust(leaving_out.log, fits, scores)
+    samples = independent_shares(answer.shares, leaving_out.log.data)
+    row.value, row.standard_error = answer.value, standard_error(samples)
+    row.low, row.high = NormalInterval().interval(answer.value, samples, confidence, seed)
+    row.bellman_loss, row.loss_noise = leaving_out.judge(scores)
+    return row
+
+
+def _rank(rows: list[_Row]) -> None:
+    """Marks the most precise of those whose loss is not told apart from the smallest."""
+    judged = [(row, row.bellman_loss, row.loss_noise or 0.0) for row in rows if row.bellman_loss is not None]
+    if judged:
+        _, least, noise = min(judged, key=lambda entry: entry[1])
+        usable = [row for row, loss, own in judged if loss <= least + NOISE * np.hypot(noise, own)]
+    else:
+        usable = [row for row in rows if row.standard_error is not None]
+    if usable:
+        min(usable, key=lambda row: row.standard_error or np.inf).choice = "use this"

@@ -63,6 +63,9 @@ class Diagnostics:
         num_features: of how many.
         relative_error: the standard error as a share of the rewards' standard deviation.
         bellman_misfit: how far the features' Q misses the data, in standard deviations of noise; 0 for a table.
+        flow_residual: how far the ratio is from conserving the flow on rows that its fit did not see, in standard
+            deviations of what noise alone would give; None where the fit saw all rows. It has no threshold: a
+            doubly robust answer forgives what the ratio misses where Q fits.
     """
 
     effective_sample_size: float
@@ -77,6 +80,7 @@ class Diagnostics:
     num_features: int
     relative_error: float
     bellman_misfit: float
+    flow_residual: float | None = None
 
     def checks(self) -> list[Check]:
         """Every figure that has thresholds, judged."""
@@ -179,6 +183,7 @@ def diagnose(
     error: float | None,
     mean_ratio: float,
     misfit: float,
+    flow: float | None,
 ) -> Diagnostics:
     """Measures a ratio over a log, and the solve that found it."""
     mass = np.abs(weights * ratio)
@@ -201,6 +206,7 @@ def diagnose(
         num_features=len(solution.ratio_params),
         relative_error=0.0 if error is None or spread == 0 else error / spread,
         bellman_misfit=misfit,
+        flow_residual=flow,
     )
 
 

@@ -43,7 +43,7 @@ def doubly_robust(log: LogDesign, fits: list[LinearFit], scores: HeldOut) -> Dou
             # V' after an end is the mean of V over the sampled initial states, whose own error counts too.
             share = float(mass[scores.ended].sum() / mass.sum())
             initial = share * (scores.initial_value - scores.initial_value.mean()) / len(scores.initial_value)
-        return DoublyRobust(value, Influence(shares, initial, scores.ratio))
+        return DoublyRobust(value, Influence(shares, initial, scores.ratio, scores.residual))
     # τ is a ratio to the data with the absorbing state's own row in it, whose residual is 0.
     moments = fits[0].moments
     scale = 1 - (moments.absorbing_weight or 0.0) / moments.weight
@@ -52,5 +52,5 @@ def doubly_robust(log: LogDesign, fits: list[LinearFit], scores: HeldOut) -> Dou
     assert scores.initial_value is not None
     initial = (1 - gamma) * scores.initial_value
     rows = weights * (score - mean) / weights.sum()
-    shares = Influence(rows, (initial - initial.mean()) / len(initial), scores.ratio)
+    shares = Influence(rows, (initial - initial.mean()) / len(initial), scores.ratio, scores.residual)
     return DoublyRobust(float(initial.mean()) + mean, shares)

@@ -16,6 +16,7 @@ from gradientdice.functions.tabular import Tabular
 from gradientdice.inference.automatic import automatic
 from gradientdice.inference.diagnostics import diagnose
 from gradientdice.inference.estimate import Estimate
+from gradientdice.inference.flow import flow_residuals
 from gradientdice.inference.influence import influence
 from gradientdice.inference.intervals import (
     IntervalMethod,
@@ -85,7 +86,7 @@ def evaluate(
     """
     confidence = require_confidence(confidence)
     require_count("seed", seed, low=0)
-    _require_types(data, policy)
+    require_types(data, policy)
     given = estimator is not None or solver is not None
     estimator = _estimator(estimator, discount)
     functions = functions if functions is not None else table_for(data, policy)
@@ -116,7 +117,14 @@ def evaluate(
         ratio=fitted.ratio,
         behavior_mean=float(np.average(data.rewards, weights=weights)),
         diagnostics=diagnose(
-            fitted.ratio, weights, data.rewards, fitted.solution, fitted.error, fitted.mean_ratio, fitted.misfit
+            fitted.ratio,
+            weights,
+            data.rewards,
+            fitted.solution,
+            fitted.error,
+            fitted.mean_ratio,
+            fitted.misfit,
+            fitted.flow,
         ),
         status=fitted.solution.status,
         solution=fitted.solution,
@@ -140,6 +148,7 @@ class _Fitted:
     notes: tuple[str, ...]
     method: str = ""
     misfit: float = 0.0
+    flow: float | None = None
 
 
 def _automatic(
@@ -151,26 +160,30 @@ def _automatic(
     seed: int,
     progress: bool,
 ) -> _Fitted:
-    result = automatic(data, policy, discount, method, confidence, seed, progress=progress)
+    (result,) = automatic(data, policy, [discount], method, confidence, seed, progress=progress)
     chosen, spanned = result.chosen, result.spanned
     notes = [
         f"features chosen among {len(result.candidates)} candidates by held-out kernel Bellman loss and precision; the "
-        f"interval spans the {len(spanned)} that are as good by both"
+        f"interval spans the {len(spanned)} that are nearly as good by both"
     ]
     values = [candidate.answer.value for candidate in spanned]
     if len(values) > 1:
         notes.append(f"their answers range from {min(values):.6g} to {max(values):.6g}")
+    notes.append(f"the interval is {result.allowance:.2g} longer on both sides for what the features may miss")
+    ratio = chosen.answer.shares.ratio
+    ((flow, flow_noise),) = flow_residuals(data, policy, discount, [ratio], seed)
     return _Fitted(
         chosen.answer.value,
         result.interval,
         chosen.error,
-        chosen.answer.shares.ratio,
+        ratio,
         chosen.solution,
         chosen.mean_ratio,
         repr(chosen.functions),
         tuple(notes),
         f"doubly robust GradientDICE(discount={discount:g}), cross-fitted",
         chosen.loss / chosen.noise if chosen.noise > 0 else 0.0,
+        flow / flow_noise if flow_noise > 0 else 0.0,
     )
 
 
@@ -187,7 +200,7 @@ def _closed_form(
     misfit = 0.0
     if not isinstance(log.functions, Tabular):
         notes.append("the interval takes the features to be right; it does not cover what they miss")
-        misfit = bellman_misfit(log, fit, seed)
+        misfit = bellman_misfit(log, shares, seed)
     interval = method.interval(fit.value, samples, confidence, seed)
     return _Fitted(
         fit.value,
@@ -248,7 +261,8 @@ def _estimator(estimator: Estimator | None, discount: float | None) -> Estimator
     return estimator
 
 
-def _require_types(data: Transitions, policy: Policy) -> None:
+def require_types(data: Transitions, policy: Policy) -> None:
+    """An error if these are not a log and a policy."""
     if not isinstance(data, Transitions):
         raise InputError(f"data must be Transitions, not {type(data).__name__}: see gradientdice.Transitions and load.")
     if not isinstance(policy, (TabularPolicy, DiscretePolicy, SamplingPolicy, LoggedPolicy)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,8 +47,8 @@ def _balanced(size: int, count: int, rng: np.random.Generator) -> np.ndarray:
     return rng.permutation(size) % count
 
 
-def fold_fits(log: LogDesign, folds: Folds, estimator: LinearEstimator, solver: ClosedForm) -> list[LinearFit]:
-    """For each fold, the fit on all the other folds: one pass over the log, since moments add up."""
+def fold_moments(log: LogDesign, folds: Folds) -> list[Moments]:
+    """For each fold, the moments of all the other folds: one pass over the log, since moments add up."""
     parts: list[Moments | None] = [None] * folds.count
     design = None
     for rows, design in log.chunks():
@@ -63,15 +64,23 @@ def fold_fits(log: LogDesign, folds: Folds, estimator: LinearEstimator, solver: 
             known = parts[fold]
             parts[fold] = part if known is None else known + part
     assert design is not None
-    fits = []
+    totals = []
     for fold in range(folds.count):
         others = [part for number, part in enumerate(parts) if number != fold and part is not None]
         total = others[0]
         for part in others[1:]:
             total = total + part
         initial = None if log.initial is None else _without(log.initial, folds.initial == fold)
-        fits.append(solver.fit(estimator, total.completed(log, design, initial)))
-    return fits
+        totals.append(total.completed(log, design, initial))
+    return totals
+
+
+def fold_fits(
+    moments: Sequence[Moments], estimators: Sequence[LinearEstimator], solver: ClosedForm
+) -> list[list[LinearFit]]:
+    """For each estimator, a fit to each of these moments."""
+    fits = [solver.fit_each(estimators, of_one) for of_one in moments]
+    return [list(of_one) for of_one in zip(*fits, strict=True)]
 
 
 def _without(rows: Rows, left_out: np.ndarray) -> Rows:
@@ -101,32 +110,50 @@ class HeldOut:
     ended: Bool[np.ndarray, " n"] | None = None
 
 
-def held_out(log: LogDesign, folds: Folds, fits: list[LinearFit]) -> HeldOut:
-    """Every row scored by the fit that did not see it."""
-    gamma, n = fits[0].discount, len(log.data)
-    restart = log.first.absorbing and gamma == 1
-    ratio, residual = np.empty(n), np.empty(n)
-    # One column a fold: predictions of all fits in one product, of which each row keeps its own.
-    ratios, values = (
-        np.column_stack(columns)
-        for columns in ([f.solution.ratio_params for f in fits], [f.adjoint.critic for f in fits])
-    )
-    if restart:
-        ratios, values = (np.vstack([array, np.zeros(folds.count)]) for array in (ratios, values))
+def held_out(log: LogDesign, folds: Folds, fits: Sequence[Sequence[LinearFit]]) -> list[HeldOut]:
+    """Every row scored by the fit that did not see it, for each estimator's fits, in one pass over the log."""
+    n, absorbing = len(log.data), log.first.absorbing
+    ratio, residual = np.empty((len(fits), n)), np.empty((len(fits), n))
+    # One column a fit: predictions of all in one product, of which each row keeps its own fold's.
+    width = log.first.width
+    every = [fit for of_one in fits for fit in of_one]
+    ratios = np.column_stack([_padded(fit.solution.ratio_params, width) for fit in every])
+    values = np.column_stack([_padded(fit.adjoint.critic, width) for fit in every])
     for rows, design in log.chunks():
-        own = folds.rows[rows][:, None]
-        tau = np.take_along_axis(design.current.predict(ratios), own, axis=1)[:, 0]
-        q = np.take_along_axis(design.current.predict(values), own, axis=1)[:, 0]
-        following = np.take_along_axis(np.asarray(design.following.predict(values)), own, axis=1)[:, 0]
-        if restart:
-            again = np.array([f.moments.initial @ f.adjoint.critic for f in fits])
-            following = np.where(design.ended, again[own[:, 0]], following)
-        ratio[rows], residual[rows] = tau, design.rewards + gamma * following - q
-    norms = np.array([fit.adjoint.norm for fit in fits])
-    initial = None
-    if log.initial is not None and (gamma < 1 or restart):
-        constant = norms / (1 - gamma) if gamma < 1 else 0.0
-        values_there = np.asarray(log.initial.predict(values)) + constant
-        initial = np.take_along_axis(values_there, folds.initial[:, None], axis=1)[:, 0]
-    norm = norms[folds.rows]
-    return HeldOut(ratio, residual - norm, norm, initial, log.data.terminated if restart else None)
+        own = folds.rows[rows]
+        tau, q, following = (
+            _own_fold(part, own, len(fits))
+            for part in (
+                design.current.predict(ratios),
+                design.current.predict(values),
+                design.following.predict(values),
+            )
+        )
+        for number, of_one in enumerate(fits):
+            after, gamma = following[number], of_one[0].discount
+            if absorbing and gamma == 1:
+                again = np.array([fit.moments.initial @ fit.adjoint.critic for fit in of_one])
+                after = np.where(design.ended, again[own], after)
+            ratio[number, rows], residual[number, rows] = tau[number], design.rewards + gamma * after - q[number]
+    initial = None if log.initial is None else _own_fold(log.initial.predict(values), folds.initial, len(fits))
+    scores = []
+    for number, of_one in enumerate(fits):
+        gamma, norms = of_one[0].discount, np.array([fit.adjoint.norm for fit in of_one])
+        restart = absorbing and gamma == 1
+        norm, there = norms[folds.rows], None
+        if initial is not None and (gamma < 1 or restart):
+            there = initial[number] + (norms[folds.initial] / (1 - gamma) if gamma < 1 else 0.0)
+        ended = log.data.terminated if restart else None
+        scores.append(HeldOut(ratio[number], residual[number] - norm, norm, there, ended))
+    return scores
+
+
+def _padded(params: np.ndarray, width: int) -> np.ndarray:
+    """With a zero for the absorbing state where a fit has none, as at discount 1."""
+    return np.append(params, np.zeros(width - len(params)))
+
+
+def _own_fold(predictions: np.ndarray, fold: np.ndarray, estimators: int) -> np.ndarray:
+    """(rows, estimators · folds) -> (estimators, rows): the prediction of each row's own fold."""
+    shaped = np.asarray(predictions).reshape(len(fold), estimators, -1)
+    return np.take_along_axis(shaped, fold[:, None, None], axis=2)[:, :, 0].T

@@ -27,11 +27,13 @@ class Influence:
         rows: (n,), a share for each transition: weight · IF / total weight.
         initial: (n0,), a share for each initial state; None if the estimate does not depend on them.
         ratio: (n,), τ at each transition.
+        residual: (n,), r + γV' − Q at each transition, with the Q that goes with the ratio.
     """
 
     rows: Float[np.ndarray, " n"]
     initial: Float[np.ndarray, " n0"] | None
     ratio: Float[np.ndarray, " n"]
+    residual: Float[np.ndarray, " n"]
 
 
 def influence(fit: LinearFit, log: LogDesign) -> Influence:
@@ -43,7 +45,7 @@ def influence(fit: LinearFit, log: LogDesign) -> Influence:
     if restart:
         params = np.vstack([params, np.zeros(4)])  # the absorbing state is not part of the problem
     n = len(log.data)
-    raw, ratio, weights = np.empty(n), np.empty(n), np.empty(n)
+    raw, ratio, residual, weights = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     ended_ratio = ended_adjoint = 0.0
     for rows, design in log.chunks():
         tau, q, p, kappa = design.current.predict(params).T
@@ -57,6 +59,7 @@ def influence(fit: LinearFit, log: LogDesign) -> Influence:
         delta_p, delta_kappa = p - gamma * following[:, 0], kappa - gamma * following[:, 1]
         value = tau * design.rewards + q * delta_kappa - delta_p * tau - p * kappa
         raw[rows] = value - adjoint.norm_force * q - adjoint.norm * tau
+        residual[rows] = design.rewards - delta_p - adjoint.norm
         ratio[rows], weights[rows] = tau, design.weights
     shares = weights * (raw - np.average(raw, weights=weights)) / fit.moments.weight
     direction = (1 - gamma) * adjoint.critic
@@ -67,4 +70,4 @@ def influence(fit: LinearFit, log: LogDesign) -> Influence:
         padded = np.append(direction, 0.0) if restart else direction
         values = np.asarray(log.initial.predict(padded[:, None]))[:, 0]
         initial = (values - values.mean()) / len(values)
-    return Influence(shares, initial, ratio)
+    return Influence(shares, initial, ratio, residual)

@@ -11,18 +11,17 @@ import numpy as np
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.functions.stream import LogDesign
-from gradientdice.inference.folds import Folds, HeldOut, held_out
+from gradientdice.inference.folds import Folds, HeldOut
+from gradientdice.inference.influence import Influence
 from gradientdice.inference.selection import KernelBellmanLoss
-from gradientdice.solvers.closed_form import LinearFit
 
 # More rows than this see no more, and take longer.
-MOST_ROWS = 20_000
+MOST_ROWS = 10_000
 
 
-def bellman_misfit(log: LogDesign, fit: LinearFit, seed: int) -> float:
+def bellman_misfit(log: LogDesign, shares: Influence, seed: int) -> float:
     """The kernel Bellman loss of the fit's Q, in standard deviations of its noise."""
     data = log.data
-    scores = held_out(log, Folds.create(data, 1, seed), [fit])
     rows = np.arange(len(data))
     if len(rows) > MOST_ROWS:
         rows = np.random.default_rng(seed).choice(rows, size=MOST_ROWS, replace=False)
@@ -31,5 +30,5 @@ def bellman_misfit(log: LogDesign, fit: LinearFit, seed: int) -> float:
         data.states[rows], data.actions[rows], data.rewards[rows], data.next_states[rows], weights=weights
     )
     judge = KernelBellmanLoss(some, log.policy, Folds.create(some, 1, seed))
-    loss, noise = judge(HeldOut(scores.ratio[rows], scores.residual[rows], scores.norm[rows], None))
+    loss, noise = judge(HeldOut(shares.ratio[rows], shares.residual[rows], np.zeros(len(rows)), None))
     return loss / noise if noise > 0 else 0.0

@@ -4,22 +4,34 @@
 
 with ψ the random features of one common kernel, fine and coarse bandwidths mixed, so that every candidate is judged by
 the same figure. It is estimated without the bias of squared noise, by leaving out each row's product with itself. The
-held-out flow residual of the ratio, the other candidate, picks badly.
+held-out flow residual of the ratio, the other candidate, picks badly (docs/results/continuous.md).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.functions.kernel import RandomFourier
+from gradientdice.functions.kernel import FittedKernel, RandomFourier
 from gradientdice.functions.rows import BlockRows
+from gradientdice.functions.stream import LogDesign
+from gradientdice.functions.tabular import Tabular
 from gradientdice.inference.folds import Folds, HeldOut
 from gradientdice.policies import Policy
 
 TEST_BANDWIDTHS = (0.15, 0.3, 0.6, 1.2)
 TESTS_EACH = 100
 FLIPS = 20
+
+
+def test_kernels(data: Transitions, policy: Policy) -> list[FittedKernel]:
+    """The common kernel's parts, one for each test bandwidth."""
+    return [
+        RandomFourier(TESTS_EACH, bandwidth, seed=10_000 + number).fitted(data, policy)
+        for number, bandwidth in enumerate(TEST_BANDWIDTHS)
+    ]
 
 
 class KernelBellmanLoss:
@@ -29,8 +41,7 @@ class KernelBellmanLoss:
         self._folds = folds
         self._weights = np.ones(len(data)) if data.weights is None else data.weights
         self._tests = []
-        for number, bandwidth in enumerate(TEST_BANDWIDTHS):
-            kernel = RandomFourier(TESTS_EACH, bandwidth, seed=10_000 + number).fitted(data, policy)
+        for kernel in test_kernels(data, policy):
             rows = kernel.at(data.states, data.actions)
             base = rows.base if isinstance(rows, BlockRows) else rows.values
             self._tests.append(base.astype(np.float32))
@@ -60,3 +71,34 @@ class KernelBellmanLoss:
                     own = float(np.sum((part**2)[:, None] * picked**2))
                     totals += (np.sum(moments**2, axis=0) - own) / (mass**2 * len(self._tests))
         return float(totals[0]), float(totals[1:].std())
+
+
+class TableBellmanLoss:
+    """The same for a table: the test functions are the pairs' own indicators."""
+
+    def __init__(self, data: Transitions, folds: Folds) -> None:
+        self._folds = folds
+        self._weights = np.ones(len(data)) if data.weights is None else data.weights
+        _, self._pair = np.unique(np.column_stack([data.states, data.actions]), axis=0, return_inverse=True)
+
+    def __call__(self, scores: HeldOut) -> tuple[float, float]:
+        """The loss, summed over folds, and the standard deviation it would have if the residuals were pure noise."""
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(self._weights), FLIPS))
+        totals, size = np.zeros(1 + FLIPS), int(self._pair.max()) + 1
+        for fold in range(self._folds.count):
+            inside = np.flatnonzero(self._folds.rows == fold)
+            mass = float(self._weights[inside].sum())
+            if mass == 0:
+                continue
+            part = self._weights[inside] * scores.residual[inside]
+            columns = [part, *(part * signs[inside].T)]
+            moments = np.array([np.bincount(self._pair[inside], column, size) for column in columns])
+            totals += (np.sum(moments**2, axis=1) - float(part @ part)) / mass**2
+        return float(totals[0]), float(totals[1:].std())
+
+
+def bellman_judge(log: LogDesign, folds: Folds) -> Callable[[HeldOut], tuple[float, float]]:
+    """The judge for a log: its own pairs where they are a table, else the common kernel."""
+    if isinstance(log.functions, Tabular):
+        return TableBellmanLoss(log.data, folds)
+    return KernelBellmanLoss(log.data, log.policy, folds)

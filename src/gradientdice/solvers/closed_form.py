@@ -7,7 +7,7 @@ square, so that a table with rarely logged pairs loses none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -119,12 +119,30 @@ class ClosedForm:
 
     def fit(self, estimator: LinearEstimator, moments: Moments) -> LinearFit:
         """The saddle point together with the value and how it answers to the data."""
-        moments = moments.for_discount(estimator.discount)
-        for name in ("gram", "next_gram", "mean", "reward"):
-            require_finite(f"moments.{name}", getattr(moments, name))
-        whitened = self._whiten(moments, estimator.discount)
+        return self.fit_each([estimator], moments)[0]
+
+    def fit_each(self, estimators: Sequence[LinearEstimator], moments: Moments) -> list[LinearFit]:
+        """A fit for each estimator; those with the same moments share the basis in which C = I."""
+        fits, last, basis = [], None, np.zeros((0, 0))
+        for estimator in estimators:
+            used = moments.for_discount(estimator.discount)
+            if used is not last:
+                for name in ("gram", "next_gram", "mean", "reward"):
+                    require_finite(f"moments.{name}", getattr(used, name))
+                last, basis = used, self._basis(used)
+            fits.append(self._fit(estimator, used, basis))
+        return fits
+
+    def _fit(self, estimator: LinearEstimator, moments: Moments, basis: np.ndarray) -> LinearFit:
+        discount = estimator.discount
+        whitened = WhitenedMoments(
+            basis,
+            basis.T @ moments.bellman(discount) @ basis,
+            basis.T @ moments.mean,
+            basis.T @ moments.initial_for(discount),
+        )
         factored = FactoredLeastSquares(estimator.least_squares(whitened))
-        basis, ratio = whitened.basis, factored.solution
+        ratio = factored.solution
         critic, norm_multiplier = estimator.critic(whitened, ratio)
         stats = {
             "condition_number": factored.condition_number,
@@ -137,22 +155,16 @@ class ClosedForm:
         adjoint = adjoint._replace(
             ratio=basis @ adjoint.ratio, flow=basis @ adjoint.flow, critic=basis @ adjoint.critic
         )
-        return LinearFit(estimator.discount, moments, solution, adjoint)
+        return LinearFit(discount, moments, solution, adjoint)
 
-    def _whiten(self, moments: Moments, discount: float) -> WhitenedMoments:
+    def _basis(self, moments: Moments) -> np.ndarray:
         size = np.sqrt(np.diag(moments.gram))
         scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
         values, vectors = np.linalg.eigh(scale[:, None] * moments.gram * scale)
         kept = values > self.rank_tolerance * values[-1]
         if not kept.any():
             raise InputError("The features are zero on all of the data: there is nothing to solve for.")
-        basis = scale[:, None] * vectors[:, kept] / np.sqrt(values[kept])
-        return WhitenedMoments(
-            basis,
-            basis.T @ moments.bellman(discount) @ basis,
-            basis.T @ moments.mean,
-            basis.T @ moments.initial_for(discount),
-        )
+        return scale[:, None] * vectors[:, kept] / np.sqrt(values[kept])
 
 
 def solve(estimator: Estimator, moments: Moments) -> Solution:

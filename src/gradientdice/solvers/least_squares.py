@@ -16,31 +16,44 @@ class FactoredLeastSquares:
     def __init__(self, problem: LeastSquares) -> None:
         matrix, target = problem.matrix, problem.target
         self._offset, self._free = np.zeros(matrix.shape[1]), None
-        self.singular_values = np.zeros(1)
+        self.singular_values, self._triangle = np.zeros(1), None
+        self._inverse, self._right = np.zeros(0), np.zeros((0, 0))
         if problem.constraint is not None:
             # Any solution is a particular point of the constraint plus a free move inside its null space.
             length = problem.constraint @ problem.constraint
             if length == 0:
-                self.solution = self._offset
-                self._inverse, self._right = np.zeros(0), np.zeros((0, len(self._offset)))
+                self.solution, self._right = self._offset, np.zeros((0, len(self._offset)))
+                self._free = None
                 return
             self._offset = problem.constraint / length
             self._free = scipy.linalg.null_space(problem.constraint[None])
             matrix, target = matrix @ self._free, target - matrix @ self._offset
         if matrix.shape[1] == 0:
             self.solution, self.singular_values = self._offset, np.ones(1)
-            self._inverse, self._right = np.zeros(0), np.zeros((0, 0))
             return
-        left, self.singular_values, self._right = np.linalg.svd(matrix, full_matrices=False)
-        usable = self.singular_values > self._cutoff
-        self._inverse = np.divide(1.0, self.singular_values, out=np.zeros_like(self.singular_values), where=usable)
-        move = self._right.T @ (self._inverse * (left.T @ target))
+        # QR takes a fifth of an SVD's time, and the singular values are those of its triangle; only a singular
+        # problem needs the SVD's own directions, for the solution of least norm.
+        orthogonal, self._triangle = np.linalg.qr(matrix)
+        self.singular_values = np.linalg.svd(self._triangle, compute_uv=False)
+        projected = orthogonal.T @ target
+        if self.singular_values[-1] > self._cutoff:
+            move = scipy.linalg.solve_triangular(self._triangle, projected, check_finite=False)
+        else:
+            left, values, self._right = np.linalg.svd(self._triangle, full_matrices=False)
+            usable = values > self._cutoff
+            self._inverse = np.divide(1.0, values, out=np.zeros_like(values), where=usable)
+            self._triangle = None
+            move = self._right.T @ (self._inverse * (left.T @ projected))
         self.solution = self._offset + (move if self._free is None else self._free @ move)
 
     def apply_inverse(self, vector: Float[np.ndarray, " r"]) -> Float[np.ndarray, " r"]:
         """(matrixᵀ matrix)⁻¹ · vector, within the constraint's null space if there is a constraint."""
         inner = vector if self._free is None else self._free.T @ vector
-        result = self._right.T @ (self._inverse**2 * (self._right @ inner))
+        if self._triangle is None:
+            result = self._right.T @ (self._inverse**2 * (self._right @ inner))
+        else:
+            half = scipy.linalg.solve_triangular(self._triangle, inner, trans=1, check_finite=False)
+            result = scipy.linalg.solve_triangular(self._triangle, half, check_finite=False)
         return result if self._free is None else self._free @ result
 
     @property

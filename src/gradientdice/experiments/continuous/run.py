@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import os
 import time
-from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
-from gradientdice.experiments.continuous.environments import ENVIRONMENTS, Environment
+from gradientdice.experiments.continuous.environments import ENVIRONMENTS
 from gradientdice.experiments.store import ResultStore
 from gradientdice.inference.automatic import automatic
+from gradientdice.inference.flow import flow_residuals
 from gradientdice.inference.intervals import NormalInterval
 from gradientdice.provenance import provenance
 from gradientdice.solvers.progress import progress_bar
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DISCOUNTS = (0.9, 0.95, 0.99)
 CONFIDENCE = 0.95
@@ -35,67 +42,96 @@ QUICK = Scale(rows=10_000, replications=2, truth_episodes=20_000)
 
 
 def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore, pd.DataFrame]:
-    """Runs what is missing; a part is one log of one problem, so that more replications add to fewer."""
-    settings = {"rows": scale.rows, "truth_episodes": scale.truth_episodes}
-    store = ResultStore(folder, "continuous", settings, force=force)
-    # Replications come first, so that an interrupted run has some of every problem.
-    parts = {
-        (name, k): store.part(f"{name}-{k}.parquet") for k, name in product(range(scale.replications), ENVIRONMENTS)
-    }
-    with progress_bar("logs", len(parts)) as advance:
-        for (name, replication), path in parts.items():
-            if not path.exists():
-                truth = _truth(store, name, scale)
-                frame = pd.DataFrame(_rows(ENVIRONMENTS[name](), replication, scale, truth))
-                store.write(path, frame.to_parquet)
-            advance(1)
-    table = pd.concat([pd.read_parquet(path) for path in parts.values()], ignore_index=True)
+    """Runs what is missing and gathers it in one table."""
+    import pandas as pd
+
+    store = ResultStore(folder, "continuous", _settings(scale), force=force)
+    paths = run_parts(store, scale)
+    table = pd.DataFrame([row for path in paths for row in json.loads(path.read_text())])
     table.attrs["provenance"] = provenance(scale=asdict(scale), confidence=CONFIDENCE)
     store.write(folder / "continuous.parquet", table.to_parquet)
     store.write(folder / "continuous.csv", table.to_csv)
     return store, table
 
 
-def _truth(store: ResultStore, name: str, scale: Scale) -> pd.DataFrame:
-    """The target's and the behaviour's values by Monte Carlo, kept beside the parts."""
-    path = store.part(f"truth-{name}.parquet")
-    if not path.exists():
-        environment, rows = ENVIRONMENTS[name](), []
-        for discount in DISCOUNTS:
-            rng = np.random.default_rng([1, int(1000 * discount)])
-            value, error = environment.value(environment.target, discount, scale.truth_episodes, rng)
-            behavior, _ = environment.value(environment.behavior, discount, scale.truth_episodes // 10, rng)
-            rows.append({"discount": discount, "truth": value, "truth_error": error, "behavior": behavior})
-        store.write(path, pd.DataFrame(rows).to_parquet)
-    return pd.read_parquet(path).set_index("discount")
+def _settings(scale: Scale) -> dict[str, int]:
+    return {"rows": scale.rows, "truth_episodes": scale.truth_episodes}
 
 
-def _rows(environment: Environment, replication: int, scale: Scale, truth: pd.DataFrame) -> Iterator[dict[str, object]]:
-    data = environment.log(scale.rows, np.random.default_rng([2, replication]))
+def run_parts(store: ResultStore, scale: Scale) -> list[Path]:
+    """Computes the parts that are missing, in as many processes as there are cores.
+
+    A part is one log of one problem, so that more replications add to fewer. Replications come first, so that an
+    interrupted run has some of every problem.
+    """
+    # Each process does its linear algebra alone: two threads on each of many cores would wait for one another.
+    os.environ.update({"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"})
+    parts = {(name, k): store.part(f"{name}-{k}.json") for k, name in product(range(scale.replications), ENVIRONMENTS)}
+    truths = {name: store.part(f"truth-{name}.json") for name in ENVIRONMENTS}
+    with (
+        progress_bar("logs", len(parts)) as advance,
+        ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool,
+    ):
+        known = {name: pool.submit(_truth, name, scale) for name, path in truths.items() if not path.exists()}
+        for name, future in known.items():
+            _write(store, truths[name], future.result())
+        truth = {name: json.loads(path.read_text()) for name, path in truths.items()}
+        missing = {key: path for key, path in parts.items() if not path.exists()}
+        advance(len(parts) - len(missing))
+        futures = {pool.submit(_rows, *key, scale, truth[key[0]]): path for key, path in missing.items()}
+        for future in as_completed(futures):
+            _write(store, futures[future], future.result())
+            advance(1)
+    return list(parts.values())
+
+
+def _write(store: ResultStore, path: Path, value: object) -> None:
+    store.write(path, lambda place: place.write_text(json.dumps(value)))
+
+
+def _truth(name: str, scale: Scale) -> list[dict[str, float]]:
+    """The target's and the behaviour's values by Monte Carlo."""
+    environment, rows = ENVIRONMENTS[name](), []
     for discount in DISCOUNTS:
-        started = time.perf_counter()
-        result = automatic(data, environment.target, discount, NormalInterval(), CONFIDENCE, replication)
-        spent = time.perf_counter() - started
-        known = truth.loc[discount]
+        rng = np.random.default_rng([1, int(1000 * discount)])
+        value, error = environment.value(environment.target, discount, scale.truth_episodes, rng)
+        behavior, _ = environment.value(environment.behavior, discount, scale.truth_episodes // 10, rng)
+        rows.append({"truth": value, "truth_error": error, "behavior": behavior})
+    return rows
+
+
+def _rows(name: str, replication: int, scale: Scale, truth: list[dict[str, float]]) -> list[dict[str, object]]:
+    """One row a discount and candidate: its answer, its two losses, and whether it was chosen."""
+    environment = ENVIRONMENTS[name]()
+    data = environment.log(scale.rows, np.random.default_rng([2, replication]))
+    started = time.perf_counter()
+    results = automatic(data, environment.target, DISCOUNTS, NormalInterval(), CONFIDENCE, replication)
+    spent = time.perf_counter() - started
+    rows = []
+    for discount, known, result in zip(DISCOUNTS, truth, results, strict=True):
         low, high = result.interval
-        errors = [abs(candidate.answer.value - known["truth"]) for candidate in result.candidates]
-        chosen = result.chosen
-        yield {
-            "problem": environment.name,
-            "discount": discount,
-            "replication": replication,
-            "truth": known["truth"],
-            "truth_error": known["truth_error"],
-            "behavior": known["behavior"],
-            "logged_mean": float(data.rewards.mean()),
-            "value": chosen.answer.value,
-            "standard_error": chosen.error,
-            "low": low,
-            "high": high,
-            "inside": bool(low <= known["truth"] <= high),
-            "error": abs(chosen.answer.value - known["truth"]),
-            "best_error": min(errors),
-            "features": repr(chosen.functions),
-            "candidates": len(errors),
-            "seconds": spent,
-        }
+        ratios = [candidate.answer.shares.ratio for candidate in result.candidates]
+        flow = flow_residuals(data, environment.target, discount, ratios, replication)
+        for candidate, (residual, residual_noise) in zip(result.candidates, flow, strict=True):
+            rows.append(
+                {
+                    "problem": name,
+                    "discount": discount,
+                    "replication": replication,
+                    **known,
+                    "logged_mean": float(data.rewards.mean()),
+                    "features": repr(candidate.functions),
+                    "chosen": candidate is result.chosen,
+                    "spanned": any(candidate is other for other in result.spanned),
+                    "value": candidate.answer.value,
+                    "standard_error": candidate.error,
+                    "loss": candidate.loss,
+                    "noise": candidate.noise,
+                    "flow_residual": residual,
+                    "flow_noise": residual_noise,
+                    "low": low,
+                    "high": high,
+                    "seconds": spent,
+                }
+            )
+    return rows

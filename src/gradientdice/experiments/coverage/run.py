@@ -141,13 +141,15 @@ def _estimate(problem: Problem, cell: Cell, rng: np.random.Generator) -> tuple[f
         problem.independent(cell.rows, rng) if cell.logging == "independent" else problem.trajectories(cell.rows, rng)
     )
     states, actions = problem.terminal, problem.mdp.num_actions
-    functions = Tabular(states, actions) if cell.features == "right" else LinearFeatures(_merged(states, actions))
+    functions = (
+        Tabular(states, actions) if cell.features == "right" else LinearFeatures(merged_features(states, actions))
+    )
     log = LogDesign(data, TabularPolicy(problem.target[:states]), functions)
     fit = ClosedForm().fit(GradientDICE(cell.discount), Moments.from_design(log))
     return fit.value, independent_shares(influence(fit, log), data)
 
 
-def _merged(states: int, actions: int):  # noqa: ANN202 - a feature function
+def merged_features(states: int, actions: int):  # noqa: ANN202 - a feature function
     """Features that cannot tell neighbouring states apart, except by a common slope: wrong on purpose."""
     groups = (states + 1) // 2
 

@@ -1,0 +1,1 @@
+"""Reacher: the paper's experiment with networks."""

@@ -1,0 +1,65 @@
+"""The held-out flow residual of a ratio in the common kernel.
+
+    ‖ (1−γ) E_μ0[ψ̄] + E[ τ (γψ̄' − ψ) ] ‖²,
+
+with ψ the kernel's random features and τ from fits that did not see the row, without the bias of squared noise. It
+comes with the standard deviation that it would have if the flow were conserved. It says whether a ratio is one of
+stationary distributions; it does not choose well between candidates (docs/results/continuous.md), since most of what
+it sees has nothing to do with the rewards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.functions.stream import LogDesign
+from gradientdice.inference.selection import test_kernels
+from gradientdice.policies import Policy
+
+FLIPS = 20
+
+
+def flow_residuals(
+    data: Transitions, policy: Policy, discount: float, ratios: Sequence[np.ndarray], seed: int
+) -> list[tuple[float, float]]:
+    """For each held-out ratio the residual, and its standard deviation where the flow is conserved."""
+    weights = np.ones(len(data)) if data.weights is None else data.weights
+    masses = np.column_stack(ratios) * (weights / weights.sum())[:, None]
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(data), FLIPS))
+    parts = [
+        _residuals(LogDesign(data, policy, kernel, seed=seed), masses, signs, discount)
+        for kernel in test_kernels(data, policy)
+    ]
+    mean = np.mean(parts, axis=0)
+    return [(float(row[0]), float(row[1:].std())) for row in mean]
+
+
+def _residuals(log: LogDesign, masses: np.ndarray, signs: np.ndarray, discount: float) -> np.ndarray:
+    """(ratios, 1 + flips): the squared residual, then those of its noise alone, less what noise adds on average."""
+    design = log.first
+    # The absorbing state is not looked at: what comes to it follows from the rest.
+    width, tests = design.width, design.width - design.absorbing
+    start = None if log.initial is None else np.asarray(log.initial.matrix(width))[:, :tests]
+    count = masses.shape[1]
+    flow, own = np.zeros((tests, count, 1 + signs.shape[1])), np.zeros(count)
+    for rows, design in log.chunks():
+        change = discount * np.asarray(design.following.matrix(width))[:, :tests]
+        if discount == 1 and start is not None:
+            change[design.ended] = start.mean(axis=0)
+        change -= np.asarray(design.current.matrix(width))[:, :tests]
+        own += np.sum(change**2, axis=1) @ masses[rows] ** 2
+        flow[:, :, 0] += change.T @ masses[rows]
+        for flip in range(signs.shape[1]):
+            flow[:, :, 1 + flip] += change.T @ (masses[rows] * signs[rows, flip, None])
+    # The noise is that about the mean: without this, the mean change itself would be taken for noise.
+    flow[:, :, 1:] -= flow[:, :, :1] * ((masses.T @ signs) / masses.sum(axis=0)[:, None])
+    if start is not None and discount < 1:
+        first = (1 - discount) * start
+        centred = first - first.mean(axis=0)
+        flips = np.random.default_rng(1).choice([-1.0, 1.0], size=(len(first), signs.shape[1]))
+        flow += np.column_stack([first.mean(axis=0), centred.T @ flips / len(first)])[:, None, :]
+        own += float(np.sum(centred**2)) / len(first) ** 2
+    return np.sum(flow**2, axis=0) - own[:, None]
