@@ -37,6 +37,7 @@ bench: $(INSTALLED) ## Measure speed, as ratios in one run.
 	$(BIN)/python -m pip install --quiet 'torch==2.13.0'
 	$(BIN)/python benchmarks/boyan_grid.py
 	$(BIN)/python benchmarks/evaluate.py --large
+	$(BIN)/python benchmarks/neural_step.py
 
 results: $(INSTALLED) ## Write the result pages under docs/results anew.
 	$(BIN)/gradientdice reproduce boyan --output results/boyan --page docs/results/boyan.md

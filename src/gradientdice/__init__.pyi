@@ -12,6 +12,7 @@ from .estimators import Square as Square
 from .functions.kernel import Nystrom as Nystrom
 from .functions.kernel import RandomFourier as RandomFourier
 from .functions.linear import LinearFeatures as LinearFeatures
+from .functions.mlp import MLP as MLP
 from .functions.tabular import Tabular as Tabular
 from .inference.compare import compare as compare
 from .inference.diagnostics import Diagnostics as Diagnostics
@@ -33,6 +34,7 @@ from .solvers.initial import UniformInit as UniformInit
 from .solvers.primal_dual import PrimalDual as PrimalDual
 from .solvers.projected import ProjectedPrimalDual as ProjectedPrimalDual
 from .solvers.schedules import Constant as Constant
+from .solvers.schedules import Cosine as Cosine
 from .solvers.schedules import RobbinsMonro as RobbinsMonro
 from .solvers.solution import Solution as Solution
 from .solvers.status import Status as Status

@@ -201,6 +201,25 @@ def reproduce_continuous(
     _write_pages(output / "continuous.md", page, {}, lambda path, links: write_page(path, table, scale))
 
 
+@reproduce.command("reacher")
+def reproduce_reacher(
+    output: Output = Path("results/reacher"),
+    quick: Annotated[bool, typer.Option("--quick", help="A small log and few runs: within five minutes.")] = False,
+    logs: Annotated[int, typer.Option("--logs", help="Logs for our own answer.")] = 20,
+    force: Force = False,
+    page: Page = None,
+) -> None:
+    """Reacher with networks, figure 4: 3,240 runs, and our own answer beside them."""
+    from gradientdice.experiments.reacher.figures import draw_all
+    from gradientdice.experiments.reacher.page import write_page
+    from gradientdice.experiments.reacher.run import QUICK, Scale, run
+
+    scale = QUICK if quick else Scale(logs=logs)
+    store, grid, own = run(output, scale, force=force)
+    figures = draw_all(store, grid)
+    _write_pages(output / "reacher.md", page, figures, lambda path, links: write_page(path, grid, own, scale, links))
+
+
 def _estimators(discount: float) -> list:
     import gradientdice as gd
 

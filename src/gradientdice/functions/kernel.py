@@ -98,7 +98,7 @@ class RandomFourier:
 
     def fitted(self, data: Transitions, policy: Policy) -> FittedKernel:
         """The features, scaled to a log."""
-        center, scale, num_actions = _scaling(data, policy)
+        center, scale, num_actions = input_scaling(data, policy)
         size = len(center)
         rng = np.random.default_rng(self.seed)
         frequencies = rng.normal(size=(size, self.num_features)) / (self.bandwidth * math.sqrt(size))
@@ -139,7 +139,7 @@ class Nystrom:
 
     def fitted(self, data: Transitions, policy: Policy) -> FittedKernel:
         """The features, scaled to a log."""
-        center, scale, num_actions = _scaling(data, policy)
+        center, scale, num_actions = input_scaling(data, policy)
         chosen = np.random.default_rng(self.seed).permutation(len(data))[: self.num_features]
         actions = data.actions[chosen] if num_actions is None else None
         landmarks = (as_inputs(data.states[chosen], actions) - center) / scale
@@ -152,7 +152,7 @@ class Nystrom:
         return FittedKernel(center, scale, features, num_actions)
 
 
-def _scaling(data: Transitions, policy: Policy) -> tuple[np.ndarray, np.ndarray, int | None]:
+def input_scaling(data: Transitions, policy: Policy) -> tuple[np.ndarray, np.ndarray, int | None]:
     """The inputs' means and deviations, and the number of discrete actions, if they are discrete."""
     num_actions = None if isinstance(policy, SamplingPolicy) else policy.num_actions
     inputs = as_inputs(data.states, data.actions if num_actions is None else None)

@@ -30,10 +30,24 @@ class DoublyRobust:
 
 
 def doubly_robust(log: LogDesign, fits: list[LinearFit], scores: HeldOut) -> DoublyRobust:
-    """The estimate from held-out scores."""
-    gamma = fits[0].discount
+    """The estimate from held-out scores of linear fits."""
     weights = np.ones(len(log.data)) if log.data.weights is None else log.data.weights
-    if gamma == 1:
+    moments = fits[0].moments
+    scale = 1 - (moments.absorbing_weight or 0.0) / moments.weight
+    return combine(fits[0].discount, weights, scores, scale)
+
+
+def combine(discount: float, weights: np.ndarray, scores: HeldOut, scale: float) -> DoublyRobust:
+    """The estimate from held-out scores.
+
+    Args:
+        discount: γ.
+        weights: (n,) of the rows.
+        scores: τ and r + γV' − Q where they were not fitted.
+        scale: the rows' share in the data that τ is a ratio to: the rest is the absorbing state's own row, whose
+            residual is 0.
+    """
+    if discount == 1:
         mass = weights * scores.ratio
         score = scores.residual + scores.norm
         value = float(mass @ score / mass.sum())
@@ -44,13 +58,10 @@ def doubly_robust(log: LogDesign, fits: list[LinearFit], scores: HeldOut) -> Dou
             share = float(mass[scores.ended].sum() / mass.sum())
             initial = share * (scores.initial_value - scores.initial_value.mean()) / len(scores.initial_value)
         return DoublyRobust(value, Influence(shares, initial, scores.ratio, scores.residual))
-    # τ is a ratio to the data with the absorbing state's own row in it, whose residual is 0.
-    moments = fits[0].moments
-    scale = 1 - (moments.absorbing_weight or 0.0) / moments.weight
     score = scale * scores.ratio * scores.residual
     mean = float(np.average(score, weights=weights))
     assert scores.initial_value is not None
-    initial = (1 - gamma) * scores.initial_value
+    initial = (1 - discount) * scores.initial_value
     rows = weights * (score - mean) / weights.sum()
     shares = Influence(rows, (initial - initial.mean()) / len(initial), scores.ratio, scores.residual)
     return DoublyRobust(float(initial.mean()) + mean, shares)

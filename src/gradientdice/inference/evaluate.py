@@ -11,6 +11,8 @@ from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count
 from gradientdice.estimators import Estimator, GradientDICE
 from gradientdice.functions.design import FeatureMap, Functions, whole_design
+from gradientdice.functions.inputs import network_inputs
+from gradientdice.functions.mlp import MLP
 from gradientdice.functions.stream import LogDesign
 from gradientdice.functions.tabular import Tabular
 from gradientdice.inference.automatic import automatic
@@ -47,7 +49,7 @@ def evaluate(
     estimator: Estimator | None = None,
     *,
     discount: float | None = None,
-    functions: Functions | None = None,
+    functions: Functions | MLP | None = None,
     solver: ClosedForm | PrimalDual | ProjectedPrimalDual | None = None,
     interval: IntervalMethod | None = None,
     confidence: float = 0.95,
@@ -62,8 +64,8 @@ def evaluate(
         estimator: by default GradientDICE without a ridge.
         discount: γ, if no estimator is given; 1 is the average reward.
         functions: the function class; by default a table where states and actions are few whole numbers, else kernel
-            features chosen from the data, with a cross-fitted doubly robust answer.
-        solver: by default the closed form.
+            features chosen from the data, with a cross-fitted doubly robust answer. `MLP` is for networks.
+        solver: by default the closed form; for networks a cross-fitted doubly robust answer.
         interval: by default `NormalInterval`; or `BootstrapInterval`, `EmpiricalLikelihood`.
         confidence: of the interval.
         seed: for whatever is random.
@@ -95,14 +97,15 @@ def evaluate(
             "States that are not few whole numbers need a function class beside an estimator or solver of yours: give "
             "functions=RandomFourier(…) or LinearFeatures(…), or give a discount alone and let the library choose."
         )
-    solver = ClosedForm() if solver is None else solver
     method = interval or NormalInterval()
-    if functions is None:
+    if isinstance(functions, MLP):
+        fitted = _networks(data, policy, estimator, functions, solver, method, confidence, seed, progress)
+    elif functions is None:
         fitted = _automatic(data, policy, estimator.discount, method, confidence, seed, progress)
     else:
         log = LogDesign(data, policy, functions, seed=seed)
-        if isinstance(solver, ClosedForm):
-            fitted = _closed_form(log, estimator, solver, method, confidence, seed)
+        if solver is None or isinstance(solver, ClosedForm):
+            fitted = _closed_form(log, estimator, solver or ClosedForm(), method, confidence, seed)
         else:
             fitted = _stochastic(log, estimator, solver, seed)
     weights = np.ones(len(data)) if data.weights is None else data.weights
@@ -233,6 +236,50 @@ def _stochastic(log: LogDesign, estimator: Estimator, solver: PrimalDual | Proje
     note = "a stochastic solver gives no influence values, so there is no interval; the closed form gives one"
     own = ratio[: len(log.data)]
     return _Fitted(value, None, None, own, solution, mean_ratio, _describe(log.functions), (note,))
+
+
+def _networks(
+    data: Transitions,
+    policy: Policy,
+    estimator: Estimator,
+    functions: MLP,
+    solver: ClosedForm | PrimalDual | ProjectedPrimalDual | None,
+    method: IntervalMethod,
+    confidence: float,
+    seed: int,
+    progress: bool,
+) -> _Fitted:
+    from gradientdice.inference.neural import neural_doubly_robust
+    from gradientdice.solvers.neural.solve import as_solution, predict, train_networks
+    from gradientdice.solvers.primal_dual import PrimalDual
+
+    if solver is None:
+        result = neural_doubly_robust(data, policy, estimator, functions, seed=seed, progress=progress)
+        samples = independent_shares(result.shares, data)
+        return _Fitted(
+            result.value,
+            method.interval(result.value, samples, confidence, seed),
+            standard_error(samples),
+            result.shares.ratio,
+            result.solution,
+            result.mean_ratio,
+            repr(functions),
+            ("networks have no misfit of their own that could be bounded; the interval covers what sampling does",),
+            f"doubly robust {estimator!r} with fitted Q, {result.members} networks of each kind, cross-fitted",
+        )
+    if not isinstance(solver, PrimalDual):
+        raise InputError(
+            f"{type(solver).__name__} is for linear functions: networks are trained by PrimalDual(…), or give no "
+            "solver for a cross-fitted doubly robust answer with an interval."
+        )
+    inputs = network_inputs(data, policy, functions.draws, np.random.default_rng(seed))
+    plan, outcome = train_networks(estimator, functions, solver, inputs, [seed], progress=progress)
+    solution = as_solution(plan, outcome, 0)
+    layers = [(weight[0], bias[0]) for weight, bias in outcome.players.ratio]
+    ratio = np.asarray(estimator.ratio(predict(layers, inputs.current[: len(data)])))
+    value, mean_ratio = (float(figure) for figure in outcome.curve[0, -1])
+    note = "a stochastic solver gives no influence values, so there is no interval; without a solver there is one"
+    return _Fitted(value, None, None, ratio, solution, mean_ratio, repr(functions), (note,))
 
 
 def table_for(data: Transitions, policy: Policy) -> Tabular | None:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,11 @@ from gradientdice.solvers.recorders import Recorder
 from gradientdice.solvers.schedules import Schedule
 from gradientdice.solvers.sources import Source
 from gradientdice.solvers.training import ESTIMATOR_LEAVES, Outcome, Plan, train_seeds
+
+if TYPE_CHECKING:
+    from gradientdice.solvers.neural.training import NeuralPlan
+
+AnyPlan = TypeVar("AnyPlan", Plan, "NeuralPlan")
 
 MAX_BYTES = 1 << 30
 # Groups are filled up to a multiple of this many cases: it suits vector units, and groups of like size share a program.
@@ -47,7 +52,7 @@ class Group:
         return len(self.hyper["discount"])
 
 
-def structure(plan: Plan) -> Plan:
+def structure(plan: AnyPlan) -> AnyPlan:
     """The plan with its numbers set to fixed ones, so that equal structures are equal plans."""
     numbers = {name: 0.5 for name in ESTIMATOR_LEAVES if hasattr(plan.estimator, name)}
     schedule = replace(plan.schedule, **{name: 1.0 for name in vars(plan.schedule)})

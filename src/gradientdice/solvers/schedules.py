@@ -46,9 +46,32 @@ class RobbinsMonro:
         return self.rate * (1 + step / self.decay_steps) ** (-self.power)
 
 
-Schedule = Constant | RobbinsMonro
+@dataclass(frozen=True)
+class Cosine:
+    """From rate to 0 along half a cosine, α_t = rate · ½(1 + cos(π t/steps)).
+
+    Attributes:
+        rate: α_0.
+        steps: when it ends.
+    """
+
+    rate: float
+    steps: float
+
+    def __post_init__(self) -> None:
+        require_number("rate", self.rate, low=0, open_low=True)
+        require_number("steps", self.steps, low=1)
+
+    def at(self, step: Any) -> Any:
+        """α_t."""
+        import jax.numpy as jnp
+
+        return self.rate * 0.5 * (1 + jnp.cos(jnp.pi * jnp.minimum(step / self.steps, 1.0)))
+
+
+Schedule = Constant | RobbinsMonro | Cosine
 
 
 def as_schedule(learning_rate: float | Schedule) -> Schedule:
     """A plain number stands for a constant rate."""
-    return learning_rate if isinstance(learning_rate, (Constant, RobbinsMonro)) else Constant(learning_rate)
+    return learning_rate if isinstance(learning_rate, (Constant, RobbinsMonro, Cosine)) else Constant(learning_rate)

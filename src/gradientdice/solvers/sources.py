@@ -98,7 +98,7 @@ class LogSource(eqx.Module):
             _to_float32(current),
             _to_float32(design.following.take(keep)),
             _to_float32(design.following.take(slice(0, 1)) if design.initial is None else design.initial),
-            None if np.all(weights == weights[0]) else _cumulative_bits(weights),
+            None if np.all(weights == weights[0]) else cumulative_bits(weights),
             jnp.asarray(design.ended[keep]) if restart else None,
             design.width,
         )
@@ -133,9 +133,10 @@ def _cumulative(probabilities: np.ndarray) -> jax.Array:
     return jnp.asarray(total, dtype=jnp.float32)
 
 
-def _cumulative_bits(weights: np.ndarray) -> jax.Array:
+def cumulative_bits(weights: np.ndarray) -> jax.Array:
     """Cumulative shares in units of 2⁻³²: float32 could not tell the rows of a long log apart."""
-    total = np.cumsum(weights / weights.sum())
+    exact = np.asarray(weights, dtype=np.float64)
+    total = np.cumsum(exact / exact.sum())
     total[total >= total[-1] * (1 - 1e-12)] = 1.0
     return jnp.asarray(np.minimum(np.floor(total * 2.0**32), 2.0**32 - 1).astype(np.uint32))
 

@@ -13,10 +13,12 @@ from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count
 from gradientdice.estimators import Estimator
 from gradientdice.functions.design import Design, Functions, whole_design
+from gradientdice.functions.inputs import network_inputs
+from gradientdice.functions.mlp import MLP
 from gradientdice.policies import Policy
 from gradientdice.provenance import provenance
 from gradientdice.solvers.cases import Case, case_numbers, describe, group_cases
-from gradientdice.solvers.grid import MAX_BYTES, Group, collect, run_groups
+from gradientdice.solvers.grid import MAX_BYTES, Group, collect, run_groups, structure
 from gradientdice.solvers.primal_dual import PrimalDual, record_steps
 from gradientdice.solvers.progress import progress_bar
 from gradientdice.solvers.recorders import ValueEstimate
@@ -29,7 +31,7 @@ def sweep(
     data: Transitions,
     policy: Policy,
     estimators: Estimator | Sequence[Estimator],
-    functions: Functions | Sequence[Functions],
+    functions: Functions | MLP | Sequence[Functions | MLP],
     solver: PrimalDual | Sequence[PrimalDual],
     seeds: int | Sequence[int] = 30,
     *,
@@ -68,8 +70,12 @@ def sweep(
     cases: list[Case] = [(e, s) for e in _as_list(estimators) for s in _as_list(solver)]
     if not cases or not seed_list or not _as_list(functions):
         raise InputError("A sweep needs at least one estimator, one function class, one solver and one seed.")
-    groups, members, labels = [], [], []
+    groups, members, labels, networks = [], [], [], []
     for position, function in enumerate(_as_list(functions)):
+        if isinstance(function, MLP):
+            label = {"functions": repr(function), "functions_number": position}
+            networks.append(_neural_table(data, policy, function, cases, seed_list, label, progress, max_bytes))
+            continue
         design = whole_design(data, policy, function, np.random.default_rng(0))
         for plan, numbers in group_cases(cases, split_average=design.absorbing):
             chosen = [cases[number] for number in numbers]
@@ -77,15 +83,13 @@ def sweep(
             members.append(chosen)
             labels.append({"functions": type(function).__name__, "functions_number": position})
     total = sum(group.size for group in groups) * len(seed_list)
-    with progress_bar("runs", total) if progress else nullcontext() as bar:
+    with progress_bar("runs", total) if progress and groups else nullcontext() as bar:
         outcomes = collect(groups, seed_list, _watched(run_groups(groups, seed_list, max_bytes=max_bytes), bar))
-    table = pd.concat(
-        [
-            long_table(group.plan, chosen, outcome, seed_list, label, group.recorder.name)
-            for group, chosen, outcome, label in zip(groups, members, outcomes, labels, strict=True)
-        ],
-        ignore_index=True,
-    )
+    tables = [
+        long_table(group.plan, chosen, outcome, seed_list, label, group.recorder.name)
+        for group, chosen, outcome, label in zip(groups, members, outcomes, labels, strict=True)
+    ]
+    table = pd.concat([*tables, *networks], ignore_index=True)
     table.attrs["provenance"] = provenance(seeds=seed_list, grid=[describe(*case) for case in cases], rows=len(data))
     return table
 
@@ -104,6 +108,53 @@ def long_table(
     table[name] = outcome.curve[seed, step, case].astype(np.float64)
     table["status"] = np.where(diverged_at < 0, str(Status.OK), str(Status.DIVERGED))
     return table
+
+
+def _neural_table(
+    data: Transitions,
+    policy: Policy,
+    functions: MLP,
+    cases: Sequence[Case],
+    seeds: Sequence[int],
+    label: dict[str, Any],
+    progress: bool,
+    max_bytes: int,
+) -> pd.DataFrame:
+    """The runs of networks: as `long_table`, with the mean ratio beside the value."""
+    from gradientdice.solvers.neural.grid import NeuralGroup, record_steps, run_neural
+    from gradientdice.solvers.neural.training import NeuralData
+
+    inputs = network_inputs(data, policy, functions.draws, np.random.default_rng(0))
+    found: dict[Any, list[int]] = {}
+    for number, (estimator, solver) in enumerate(cases):
+        plan = solver.neural_plan(estimator, functions, with_ridge=any(e.ridge > 0 for e, _ in cases))
+        # At discount 1 a log with ends is another log: they restart.
+        found.setdefault((structure(plan), inputs.absorbing and estimator.discount == 1), []).append(number)
+    groups = []
+    for (plan, _), numbers in found.items():
+        chosen = [cases[number] for number in numbers]
+        lowest = min(estimator.discount for estimator, _ in chosen)
+        groups.append(NeuralGroup(plan, NeuralData.create(inputs, lowest), case_numbers(chosen)))
+    total = sum(group.size * len(seeds) * (len(record_steps(group.plan)) - 1) for group in groups)
+    with progress_bar("networks", total, "ρ̂") if progress else nullcontext() as bar:
+
+        def watch(blocks: int, values: np.ndarray) -> None:
+            if bar is not None:
+                bar(blocks, f"{np.median(values):.5g}")
+
+        outcomes = run_neural(groups, seeds, max_bytes=max_bytes, watch=watch)
+    tables = []
+    for group, numbers, outcome in zip(groups, found.values(), outcomes, strict=True):
+        steps = record_steps(group.plan)
+        case, seed, step = (index.ravel() for index in np.indices((group.size, len(seeds), len(steps))))
+        described = pd.DataFrame([{**label, **describe(*cases[number])} for number in numbers])
+        table = described.iloc[case].reset_index(drop=True)
+        table["seed"], table["step"] = np.asarray(seeds)[seed], steps[step]
+        table["value"], table["mean_ratio"] = outcome.curve[case, seed, step].T.astype(np.float64)
+        diverged = outcome.diverged_at[case, seed] >= 0
+        table["status"] = np.where(diverged, str(Status.DIVERGED), str(Status.OK))
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
 
 
 def _log_group(plan: Plan, cases: Sequence[Case], design: Design) -> Group:

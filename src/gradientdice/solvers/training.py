@@ -82,8 +82,8 @@ def train(plan: Plan, source: Source, recorder: Recorder, hyper: dict[str, Any],
         hyper: (runs,) arrays: the estimator's numbers, the schedule's, and the radii and step units of a projected run.
         seed: a whole number.
     """
-    estimator = _bind(plan.estimator, {name: hyper[name] for name in ESTIMATOR_LEAVES if name in hyper})
-    schedule = _bind(plan.schedule, {name: hyper[name] for name in vars(plan.schedule)})
+    estimator = bind(plan.estimator, {name: hyper[name] for name in ESTIMATOR_LEAVES if name in hyper})
+    schedule = bind(plan.schedule, {name: hyper[name] for name in vars(plan.schedule)})
     runs = hyper["discount"].shape
     init_key, draw_key = _keys(seed)
     weights = plan.init.draw(init_key, source.num_features)
@@ -196,7 +196,7 @@ def _healthy(state: State) -> Any:
     return checks[0] & checks[1] & checks[2]
 
 
-def _bind(template: Any, numbers: dict[str, Any]) -> Any:
+def bind(template: Any, numbers: dict[str, Any]) -> Any:
     """A copy of a frozen dataclass with traced numbers in place of its own; its checks are for real numbers."""
     bound = copy.copy(template)
     for name, value in numbers.items():

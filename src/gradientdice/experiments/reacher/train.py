@@ -3,7 +3,7 @@
 Stable-Baselines Jax's TD3 with the sizes of the TD3 paper (400 and 300 units, batches of 100, exploration noise 0.1),
 10⁶ steps of Gymnasium's Reacher-v5. As many updates as steps, fifty at a time, after each episode. Progress is kept
 every 50,000 steps, so that an interrupted training goes on from there; the mean return of 100 episodes without noise,
-at each of these points, is the training curve. It needs the extra `reacher`.
+at each of these points, is the training curve. It needs the extra `sb3`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,113 @@
+"""Reacher: the log, the paper's grid of runs, and our own answers, each kept so that a stopped run goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from gradientdice.data.files import load
+from gradientdice.data.transitions import Transitions
+from gradientdice.experiments.reacher.environment import LOG_ROWS, TARGET_NOISE, Actor, fingerprint, make_log, noisy
+from gradientdice.experiments.reacher.grid import SEEDS, run_grid
+from gradientdice.experiments.reacher.protocols import DISCOUNTS, truth, with_restarts
+from gradientdice.experiments.store import ResultStore
+from gradientdice.inference.automatic import automatic
+from gradientdice.inference.intervals import NormalInterval
+from gradientdice.solvers.progress import progress_bar
+
+# Of the log of seed 0 with 10⁵ transitions.
+FINGERPRINT = "00b361cf1d390c6a"
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The size of the log, the runs of each setting, and how many logs our own answer is measured on."""
+
+    rows: int = LOG_ROWS
+    seeds: int = SEEDS
+    logs: int = 20
+
+
+QUICK = Scale(rows=5_000, seeds=1, logs=2)
+
+
+def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore, dict[str, np.ndarray], pd.DataFrame]:
+    """Makes what is missing: the log, the grid's curves, and our own answers on several logs."""
+    settings = {name: value for name, value in asdict(scale).items() if name != "logs"}
+    store = ResultStore(folder, "reacher", settings, force=force)
+    path = store.part("log.npz")
+    if not path.exists():
+        store.write(path, lambda place: make_log(0, scale.rows).save(place))
+    data = load(path)
+    if scale.rows == LOG_ROWS and fingerprint(data) != FINGERPRINT:
+        print(
+            f"Note: the log's fingerprint is {fingerprint(data)}, not {FINGERPRINT}: this version of MuJoCo or "
+            "Gymnasium simulates differently, and the numbers will differ a little."
+        )
+    own = run_own(store, scale)
+    curves = store.part("grid.npz")
+    if not curves.exists():
+        found = run_grid(data, scale.seeds)
+        store.write(curves, lambda place: np.savez_compressed(place, **found))  # type: ignore[arg-type]
+    with np.load(curves) as archive:
+        grid = dict(archive)
+    store.write(folder / "own.csv", own.to_csv)
+    return store, grid, own
+
+
+def run_own(store: ResultStore, scale: Scale) -> pd.DataFrame:
+    """The default answer on logs of other seeds, one part a log."""
+    os.environ.update({"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"})
+    parts = {seed: store.part(f"own-{seed}.json") for seed in range(scale.logs)}
+    missing = {seed: path for seed, path in parts.items() if not path.exists()}
+    with (
+        progress_bar("logs for our own answer", len(missing)) as advance,
+        ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool,
+    ):
+        futures = {pool.submit(own_answers, seed, scale.rows): path for seed, path in missing.items()}
+        for future in as_completed(futures):
+            rows = future.result()
+            store.write(futures[future], lambda place, rows=rows: place.write_text(json.dumps(rows)))
+            advance(1)
+    return pd.DataFrame([row for path in parts.values() for row in json.loads(path.read_text())])
+
+
+def own_answers(seed: int, rows: int) -> list[dict[str, object]]:
+    """The default, with nothing tuned, at every discount: under the corrected protocol at discount 1."""
+    data, policy = make_log(seed, rows), noisy(Actor.load(), TARGET_NOISE)
+    below = tuple(discount for discount in DISCOUNTS if discount < 1)
+    return [*_answers(data, policy, below, seed), *_answers(with_restarts(data), policy, (1.0,), seed)]
+
+
+def _answers(data: Transitions, policy, discounts: tuple[float, ...], seed: int) -> list[dict[str, object]]:  # noqa: ANN001
+    started = time.perf_counter()
+    results = automatic(data, policy, discounts, NormalInterval(), CONFIDENCE, seed)
+    spent = time.perf_counter() - started
+    rows = []
+    for discount, result in zip(discounts, results, strict=True):
+        value, error = truth("corrected")[discount]
+        low, high = result.interval
+        rows.append(
+            {
+                "log": seed,
+                "discount": discount,
+                "truth": value,
+                "truth_error": error,
+                "value": result.chosen.answer.value,
+                "standard_error": result.chosen.error,
+                "low": low,
+                "high": high,
+                "features": repr(result.chosen.functions),
+                "seconds": spent,
+            }
+        )
+    return rows
