@@ -47,8 +47,8 @@ NOISE = 2.0
 # range 2 to 10 gives much the same on the control problems of `reproduce continuous`; without it, that is with
 # plausible candidates alone, the intervals are too short.)
 NEARLY_LOSS, NEARLY_ERROR = 4.0, 3.0
-# The size that is allowed to what the ratio lacks. On the control problems 1 covers in 96% of the logs, 2 in 98%, but
-# at discount 0.99 only 2 in more than 90%.
+# The size that is allowed to what the ratio lacks. On the control problems 1 covers in 96% of the logs, 2 in 98%; at
+# discount 0.99, where bias matters most, 2 covers in all logs of CartPole and in 88% of pendulum's.
 LACKING = 2.0
 
 
