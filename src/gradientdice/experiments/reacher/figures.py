@@ -68,5 +68,5 @@ def mean_ratios(chosen: dict[tuple[str, float], Chosen]) -> Figure:
         axis.set_xlabel("steps")
     for axis in axes[:, 0]:
         axis.set_ylabel("mean ratio (median run)")
-    axes[0, 0].legend(frameon=False)
+    axes[0, 2].legend(frameon=False, loc="upper right")
     return figure
