@@ -277,6 +277,24 @@ def test_the_sweep_takes_networks_and_says_where_the_mean_ratio_starts():
     assert abs(first[repr(gd.MLP((8,)))] - 1) < 0.5
 
 
+def test_evaluate_and_sweep_go_on_from_a_checkpoint(tmp_path):
+    _, _, data, policy = one_hot_log(200)
+    solver = gd.PrimalDual(20, 0.01, 16, record_every=10)
+    for call in (
+        lambda **more: (
+            gd.evaluate(data, policy, gd.GradientDICE(0.5), functions=gd.MLP((8,)), solver=solver, **more).value
+        ),
+        lambda **more: gd.sweep(
+            data, policy, gd.GradientDICE(0.5), gd.MLP((8,)), solver, seeds=2, progress=False, **more
+        )["value"].tolist(),
+    ):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        plain, first = call(), call(checkpoint=folder)
+        written = {path: path.read_bytes() for path in folder.rglob("*.safetensors")}
+        assert written and call(checkpoint=folder) == first == plain
+        assert {path: path.read_bytes() for path in folder.rglob("*.safetensors")} == written, "nothing was done again"
+
+
 def test_predict_is_the_network():
     layers = [(np.array([[1.0], [-1.0]]), np.array([0.5])), (np.array([[2.0]]), np.array([1.0]))]
     assert predict(layers, np.array([[1.0, 0.0], [0.0, 3.0]])).tolist() == [4.0, 1.0]

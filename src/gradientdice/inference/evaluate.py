@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,6 +56,7 @@ def evaluate(
     confidence: float = 0.95,
     seed: int = 0,
     progress: bool = False,
+    checkpoint: str | Path | None = None,
 ) -> Estimate:
     """How well would this policy do?
 
@@ -69,7 +71,9 @@ def evaluate(
         interval: by default `NormalInterval`; or `BootstrapInterval`, `EmpiricalLikelihood`.
         confidence: of the interval.
         seed: for whatever is random.
-        progress: whether to show a progress bar on a terminal while features are chosen.
+        progress: whether to show a progress bar on a terminal while features are chosen or networks trained.
+        checkpoint: for networks with a solver, a folder to which the training writes as it goes and from which it
+            goes on.
 
     Returns:
         The value, its interval, diagnostics and a verdict.
@@ -99,7 +103,7 @@ def evaluate(
         )
     method = interval or NormalInterval()
     if isinstance(functions, MLP):
-        fitted = _networks(data, policy, estimator, functions, solver, method, confidence, seed, progress)
+        fitted = _networks(data, policy, estimator, functions, solver, method, confidence, seed, progress, checkpoint)
     elif functions is None:
         fitted = _automatic(data, policy, estimator.discount, method, confidence, seed, progress)
     else:
@@ -248,6 +252,7 @@ def _networks(
     confidence: float,
     seed: int,
     progress: bool,
+    checkpoint: str | Path | None,
 ) -> _Fitted:
     from gradientdice.inference.neural import neural_doubly_robust
     from gradientdice.solvers.neural.solve import as_solution, predict, train_networks
@@ -273,7 +278,8 @@ def _networks(
             "solver for a cross-fitted doubly robust answer with an interval."
         )
     inputs = network_inputs(data, policy, functions.draws, np.random.default_rng(seed))
-    plan, outcome = train_networks(estimator, functions, solver, inputs, [seed], progress=progress)
+    folder = None if checkpoint is None else Path(checkpoint)
+    plan, outcome = train_networks(estimator, functions, solver, inputs, [seed], checkpoint=folder, progress=progress)
     solution = as_solution(plan, outcome, 0)
     layers = [(weight[0], bias[0]) for weight, bias in outcome.players.ratio]
     ratio = np.asarray(estimator.ratio(predict(layers, inputs.current[: len(data)])))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ def sweep(
     *,
     progress: bool = True,
     max_bytes: int = MAX_BYTES,
+    checkpoint: str | Path | None = None,
 ) -> pd.DataFrame:
     """Trains every combination on a log and records its value estimates.
 
@@ -52,6 +54,7 @@ def sweep(
         seeds: how many (0, 1, …), or which.
         progress: whether to show a progress bar on a terminal.
         max_bytes: the memory that one program may take; a larger grid runs in parts.
+        checkpoint: for networks, a folder to which the runs write as they go and from which they go on.
 
     Returns:
         A table with one row for each recorded point of each run: the combination, its seed, the step, the value
@@ -74,7 +77,8 @@ def sweep(
     for position, function in enumerate(_as_list(functions)):
         if isinstance(function, MLP):
             label = {"functions": repr(function), "functions_number": position}
-            networks.append(_neural_table(data, policy, function, cases, seed_list, label, progress, max_bytes))
+            folder = None if checkpoint is None else Path(checkpoint) / f"functions{position}"
+            networks.append(_neural_table(data, policy, function, cases, seed_list, label, progress, max_bytes, folder))
             continue
         design = whole_design(data, policy, function, np.random.default_rng(0))
         for plan, numbers in group_cases(cases, split_average=design.absorbing):
@@ -119,6 +123,7 @@ def _neural_table(
     label: dict[str, Any],
     progress: bool,
     max_bytes: int,
+    checkpoint: Path | None,
 ) -> pd.DataFrame:
     """The runs of networks: as `long_table`, with the mean ratio beside the value."""
     from gradientdice.solvers.neural.grid import NeuralGroup, record_steps, run_neural
@@ -142,7 +147,7 @@ def _neural_table(
             if bar is not None:
                 bar(blocks, f"{np.median(values):.5g}")
 
-        outcomes = run_neural(groups, seeds, max_bytes=max_bytes, watch=watch)
+        outcomes = run_neural(groups, seeds, max_bytes=max_bytes, checkpoint=checkpoint, watch=watch)
     tables = []
     for group, numbers, outcome in zip(groups, found.values(), outcomes, strict=True):
         steps = record_steps(group.plan)
