@@ -155,11 +155,12 @@ def test_compare_chooses_features_for_continuous_states():
 
 def test_compare_without_enough_episodes_still_answers(setting):
     mdp, target, data = setting
-    one = gd.Transitions(
-        data.states, data.actions, data.rewards, data.next_states, episodes=np.zeros(len(data), dtype=int)
+    two = gd.Transitions(
+        data.states, data.actions, data.rewards, data.next_states, episodes=np.arange(len(data)) // (len(data) // 2)
     )
-    table = gd.compare(one, gd.TabularPolicy(target), [gd.GradientDICE(0.9)])
-    assert len(table) == 1 and table["bellman_loss"].isna().all()
+    table = gd.compare(two, gd.TabularPolicy(target), [gd.GradientDICE(0.9)])
+    assert len(table) == 2 and table["bellman_loss"].isna().all()
+    assert table["choice"][0] == "use this" and "episodes" in table["note"][1]
 
 
 BAD = [

@@ -106,8 +106,14 @@ def compare(
         (found,) = automatic(data, policy, [discount], NormalInterval(), confidence, seed)
         functions = found.chosen.functions
     log = LogDesign(data, policy, functions, seed=seed)
-    leaving_out = _LeavingOut.create(log, solver, seed)
-    rows = [] if leaving_out is None else [_cross_fitted(leaving_out, discount, confidence, seed)]
+    doubly = _Row(f"doubly robust GradientDICE(discount={discount:g}), cross-fitted")
+    rows, leaving_out = [doubly], None
+    try:
+        leaving_out = _LeavingOut.create(log, solver, seed)
+        _cross_fit(doubly, leaving_out, discount, confidence, seed)
+    except InputError as error:
+        # A log may be too small to leave a part of it out, or lack a pair once that is done.
+        doubly.note = f"not applicable: {error}"
     for estimator in estimators:
         row = _Row(repr(estimator))
         rows.append(row)
@@ -141,13 +147,10 @@ class _LeavingOut:
     solver: ClosedForm
 
     @classmethod
-    def create(cls, log: LogDesign, solver: ClosedForm, seed: int) -> _LeavingOut | None:
-        """None where the log is too small to leave anything out."""
-        try:
-            folds = Folds.create(log.data, FOLDS, seed)
-            return cls(log, folds, fold_moments(log, folds), bellman_judge(log, folds), solver)
-        except InputError:
-            return None
+    def create(cls, log: LogDesign, solver: ClosedForm, seed: int) -> _LeavingOut:
+        """Splits the log; an InputError says why it cannot be split."""
+        folds = Folds.create(log.data, FOLDS, seed)
+        return cls(log, folds, fold_moments(log, folds), bellman_judge(log, folds), solver)
 
     def fit(self, estimator: LinearEstimator) -> tuple[list[LinearFit], HeldOut]:
         """One fit for each fold left out, and what they say about it."""
@@ -155,20 +158,14 @@ class _LeavingOut:
         return fits[0], held_out(self.log, self.folds, fits)[0]
 
 
-def _cross_fitted(leaving_out: _LeavingOut, discount: float, confidence: float, seed: int) -> _Row:
-    """The doubly robust answer."""
-    row = _Row(f"doubly robust GradientDICE(discount={discount:g}), cross-fitted")
-    try:
-        fits, scores = leaving_out.fit(GradientDICE(discount))
-    except InputError as error:
-        row.note = f"not applicable: {error}"
-        return row
+def _cross_fit(row: _Row, leaving_out: _LeavingOut, discount: float, confidence: float, seed: int) -> None:
+    """Fills in the doubly robust answer."""
+    fits, scores = leaving_out.fit(GradientDICE(discount))
     answer = doubly_robust(leaving_out.log, fits, scores)
     samples = independent_shares(answer.shares, leaving_out.log.data)
     row.value, row.standard_error = answer.value, standard_error(samples)
     row.low, row.high = NormalInterval().interval(answer.value, samples, confidence, seed)
     row.bellman_loss, row.loss_noise = leaving_out.judge(scores)
-    return row
 
 
 def _rank(rows: list[_Row]) -> None:
