@@ -107,10 +107,7 @@ def draw(store: ResultStore, frame: pd.DataFrame) -> dict[str, Path]:
         axis.legend(fontsize=8)
     axes[0].set_ylabel("MSE(τ)")
     figure.suptitle("Descent-ascent from τ = 0, f = 0, η = −1: a stationary point of GenDICE alone")
-    path = store.folder / "hard_example"
-    paths = [store.write(path.with_suffix(suffix), lambda p: figure.savefig(p, dpi=150)) for suffix in (".pdf", ".png")]
-    plt.close(figure)
-    return {"hard_example": paths[1]}
+    return store.write_figures({"hard_example": figure})
 
 
 def write_page(path: Path, frame: pd.DataFrame, figures: dict[str, str]) -> None:

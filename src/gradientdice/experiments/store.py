@@ -7,10 +7,13 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradientdice.atomic import write_atomically
 from gradientdice.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MANIFEST = "manifest.json"
 PARTS = "parts"
@@ -52,6 +55,18 @@ class ResultStore:
     def write(self, path: Path, writer: Callable[[Path], Any]) -> Path:
         """Writes a file of the results, whole or not at all."""
         return write_atomically(path, writer)
+
+    def write_figures(self, figures: dict[str, Figure]) -> dict[str, Path]:
+        """Writes figures as PDF and PNG and closes them; name -> PNG."""
+        import matplotlib.pyplot as plt
+
+        paths = {}
+        for name, figure in figures.items():
+            for suffix in ("pdf", "png"):
+                place = self.folder / f"{name}.{suffix}"
+                paths[name] = self.write(place, lambda path, figure=figure: figure.savefig(path, dpi=150))
+            plt.close(figure)
+        return paths
 
     def _read_manifest(self) -> dict[str, Any] | None:
         path = self.folder / MANIFEST

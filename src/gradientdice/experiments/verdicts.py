@@ -5,11 +5,8 @@ Problems with known values, logged from near the target to far from it, with few
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +16,12 @@ from gradientdice.errors import InputError
 from gradientdice.experiments.coverage.problems import Problem, problems
 from gradientdice.experiments.coverage.run import merged_features
 from gradientdice.experiments.markdown import number, table
+from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.store import ResultStore
 from gradientdice.functions.linear import LinearFeatures
 from gradientdice.functions.tabular import Tabular
 from gradientdice.inference.evaluate import evaluate
 from gradientdice.policies import TabularPolicy
-from gradientdice.solvers.progress import progress_bar
 
 DISCOUNTS = (0.9, 0.99)
 SIZES = (200, 1_000, 10_000)
@@ -47,19 +44,11 @@ def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore
     """One row a log: the verdict beside what happened."""
     store = ResultStore(folder, "verdicts", asdict(scale), force=force)
     parts = {
-        (name, overlap): store.part(f"{k}-{overlap}.parquet")
+        store.part(f"{k}-{overlap}.parquet"): (name, overlap, scale.replications)
         for (k, name), overlap in product(enumerate(problems()), OVERLAPS)
     }
-    missing = {key: path for key, path in parts.items() if not path.exists()}
-    with (
-        progress_bar("problems and overlaps", len(missing)) as advance,
-        ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool,
-    ):
-        futures = {key: pool.submit(run_part, *key, scale.replications) for key in missing}
-        for key, future in futures.items():
-            store.write(parts[key], pd.DataFrame(future.result()).to_parquet)
-            advance(1)
-    frame = pd.concat([pd.read_parquet(path) for path in parts.values()], ignore_index=True)
+    fill_parts(store, "problems and overlaps", parts, run_part)
+    frame = pd.concat([pd.read_parquet(path) for path in parts], ignore_index=True)
     store.write(folder / "verdicts.csv", frame.to_csv)
     return store, frame
 

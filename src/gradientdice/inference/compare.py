@@ -113,7 +113,7 @@ def compare(
         _cross_fit(doubly, leaving_out, discount, confidence, seed)
     except InputError as error:
         # A log may be too small to leave a part of it out, or lack a pair once that is done.
-        doubly.note = f"not applicable: {error}"
+        doubly.note = f"not applicable: with a part of the log left out: {error}"
     for estimator in estimators:
         row = _Row(repr(estimator))
         rows.append(row)

@@ -34,18 +34,12 @@ def test_kernels(data: Transitions, policy: Policy) -> list[FittedKernel]:
     ]
 
 
-class KernelBellmanLoss:
-    """The common judge of one log's candidates."""
+class _BellmanLoss:
+    """The loss over folds; a subclass says what the test functions make of some rows."""
 
-    def __init__(self, data: Transitions, policy: Policy, folds: Folds) -> None:
+    def __init__(self, data: Transitions, folds: Folds) -> None:
         self._folds = folds
         self._weights = np.ones(len(data)) if data.weights is None else data.weights
-        self._tests = []
-        for kernel in test_kernels(data, policy):
-            rows = kernel.at(data.states, data.actions)
-            base = rows.base if isinstance(rows, BlockRows) else rows.values
-            self._tests.append(base.astype(np.float32))
-        self._blocks = rows.weights.astype(bool) if isinstance(rows, BlockRows) else np.ones((len(data), 1), dtype=bool)
 
     def __call__(self, scores: HeldOut) -> tuple[float, float]:
         """The loss, summed over folds, and the standard deviation it would have if the residuals were pure noise.
@@ -53,48 +47,55 @@ class KernelBellmanLoss:
         The loss may come out slightly negative. Its noise is measured by flipping the residuals' signs at random.
         """
         signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(self._weights), FLIPS))
+        signed = np.column_stack([np.ones(len(signs)), signs])
         totals = np.zeros(1 + FLIPS)
-        weighted = self._weights * scores.residual
         for fold in range(self._folds.count):
-            inside = self._folds.rows == fold
-            mass = float(self._weights[inside].sum())
-            if mass == 0:
-                continue
-            for block in self._blocks.T:
-                chosen = np.flatnonzero(inside & block)
-                part = weighted[chosen]
-                columns = np.column_stack([part, part[:, None] * signs[chosen]]).astype(np.float32)
-                for tests in self._tests:
-                    picked = tests[chosen]
-                    moments = (picked.T @ columns).astype(np.float64)
-                    # Without each row's product with itself, noise adds nothing on average.
-                    own = float(np.sum((part**2)[:, None] * picked**2))
-                    totals += (np.sum(moments**2, axis=0) - own) / (mass**2 * len(self._tests))
+            rows = np.flatnonzero(self._folds.rows == fold)
+            mass = float(self._weights[rows].sum())
+            if mass > 0:
+                part = self._weights[rows] * scores.residual[rows]
+                totals += self._squares(rows, part[:, None] * signed[rows]) / mass**2
         return float(totals[0]), float(totals[1:].std())
 
+    def _squares(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """‖Σ_i column_i ψ_i‖² for each column, without each row's product with itself: noise then adds nothing."""
+        raise NotImplementedError
 
-class TableBellmanLoss:
+
+class KernelBellmanLoss(_BellmanLoss):
+    """The common judge of one log's candidates."""
+
+    def __init__(self, data: Transitions, policy: Policy, folds: Folds) -> None:
+        super().__init__(data, folds)
+        self._tests = []
+        for kernel in test_kernels(data, policy):
+            rows = kernel.at(data.states, data.actions)
+            base = rows.base if isinstance(rows, BlockRows) else rows.values
+            self._tests.append(base.astype(np.float32))
+        self._blocks = rows.weights.astype(bool) if isinstance(rows, BlockRows) else np.ones((len(data), 1), dtype=bool)
+
+    def _squares(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        total = np.zeros(columns.shape[1])
+        for block in self._blocks[rows].T:
+            chosen, part = rows[block], columns[block]
+            for tests in self._tests:
+                picked = tests[chosen]
+                moments = (picked.T @ part.astype(np.float32)).astype(np.float64)
+                own = float(np.sum((part[:, 0] ** 2)[:, None] * picked**2))
+                total += (np.sum(moments**2, axis=0) - own) / len(self._tests)
+        return total
+
+
+class TableBellmanLoss(_BellmanLoss):
     """The same for a table: the test functions are the pairs' own indicators."""
 
     def __init__(self, data: Transitions, folds: Folds) -> None:
-        self._folds = folds
-        self._weights = np.ones(len(data)) if data.weights is None else data.weights
+        super().__init__(data, folds)
         _, self._pair = np.unique(np.column_stack([data.states, data.actions]), axis=0, return_inverse=True)
 
-    def __call__(self, scores: HeldOut) -> tuple[float, float]:
-        """The loss, summed over folds, and the standard deviation it would have if the residuals were pure noise."""
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(self._weights), FLIPS))
-        totals, size = np.zeros(1 + FLIPS), int(self._pair.max()) + 1
-        for fold in range(self._folds.count):
-            inside = np.flatnonzero(self._folds.rows == fold)
-            mass = float(self._weights[inside].sum())
-            if mass == 0:
-                continue
-            part = self._weights[inside] * scores.residual[inside]
-            columns = [part, *(part * signs[inside].T)]
-            moments = np.array([np.bincount(self._pair[inside], column, size) for column in columns])
-            totals += (np.sum(moments**2, axis=1) - float(part @ part)) / mass**2
-        return float(totals[0]), float(totals[1:].std())
+    def _squares(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        moments = np.array([np.bincount(self._pair[rows], column) for column in columns.T])
+        return np.sum(moments**2, axis=1) - float(np.sum(columns[:, 0] ** 2))
 
 
 def bellman_judge(log: LogDesign, folds: Folds) -> Callable[[HeldOut], tuple[float, float]]:

@@ -45,14 +45,7 @@ def draw_all(store: ResultStore, tables: Tables) -> dict[str, Path]:
         "dualdice_absolute_value": dualdice_absolute_value(tables, chosen),
         "gendice_initial_weights": gendice_initial_weights(chosen),
     }
-    paths = {}
-    for name, figure in figures.items():
-        for suffix in ("pdf", "png"):
-            paths[name] = store.write(
-                store.folder / f"{name}.{suffix}", lambda path, figure=figure: figure.savefig(path, dpi=150)
-            )
-        plt.close(figure)
-    return paths
+    return store.write_figures(figures)
 
 
 def learning_curves(tables: Tables, curves: dict[tuple[str, str, float], np.ndarray], representation: str) -> Figure:

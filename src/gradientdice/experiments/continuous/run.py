@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gradientdice.experiments.continuous.environments import ENVIRONMENTS
+from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.store import ResultStore
 from gradientdice.inference.automatic import automatic
 from gradientdice.inference.flow import flow_residuals
 from gradientdice.inference.intervals import NormalInterval
 from gradientdice.provenance import provenance
-from gradientdice.solvers.progress import progress_bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,29 +61,15 @@ def run_parts(store: ResultStore, scale: Scale) -> list[Path]:
     A part is one log of one problem, so that more replications add to fewer. Replications come first, so that an
     interrupted run has some of every problem.
     """
-    # Each process does its linear algebra alone: two threads on each of many cores would wait for one another.
-    os.environ.update({"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"})
-    parts = {(name, k): store.part(f"{name}-{k}.json") for k, name in product(range(scale.replications), ENVIRONMENTS)}
     truths = {name: store.part(f"truth-{name}.json") for name in ENVIRONMENTS}
-    with (
-        progress_bar("logs", len(parts)) as advance,
-        ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool,
-    ):
-        known = {name: pool.submit(_truth, name, scale) for name, path in truths.items() if not path.exists()}
-        for name, future in known.items():
-            _write(store, truths[name], future.result())
-        truth = {name: json.loads(path.read_text()) for name, path in truths.items()}
-        missing = {key: path for key, path in parts.items() if not path.exists()}
-        advance(len(parts) - len(missing))
-        futures = {pool.submit(_rows, *key, scale, truth[key[0]]): path for key, path in missing.items()}
-        for future in as_completed(futures):
-            _write(store, futures[future], future.result())
-            advance(1)
-    return list(parts.values())
-
-
-def _write(store: ResultStore, path: Path, value: object) -> None:
-    store.write(path, lambda place: place.write_text(json.dumps(value)))
+    fill_parts(store, "truths", {path: (name, scale) for name, path in truths.items()}, _truth)
+    truth = {name: json.loads(path.read_text()) for name, path in truths.items()}
+    parts = {
+        store.part(f"{name}-{k}.json"): (name, k, scale, truth[name])
+        for k, name in product(range(scale.replications), ENVIRONMENTS)
+    }
+    fill_parts(store, "logs", parts, _rows)
+    return list(parts)
 
 
 def _truth(name: str, scale: Scale) -> list[dict[str, float]]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +13,7 @@ import pandas as pd
 from gradientdice.errors import InputError
 from gradientdice.estimators import GradientDICE
 from gradientdice.experiments.coverage.problems import Problem, problems
+from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.store import ResultStore
 from gradientdice.functions.linear import LinearFeatures
 from gradientdice.functions.stream import LogDesign
@@ -32,7 +30,6 @@ from gradientdice.moments import Moments
 from gradientdice.policies import TabularPolicy
 from gradientdice.provenance import provenance
 from gradientdice.solvers.closed_form import ClosedForm
-from gradientdice.solvers.progress import progress_bar
 
 DISCOUNTS = (0.9, 0.99, 1.0)
 SIZES = (300, 1_000, 3_000, 10_000)
@@ -81,16 +78,9 @@ def cells() -> Iterator[Cell]:
 def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore, pd.DataFrame]:
     """Runs what is missing, cell by cell on all cores, and writes the table."""
     store = ResultStore(folder, "coverage", asdict(scale), force=force)
-    todo = {cell: store.part(cell.name) for cell in cells()}
-    pending = [cell for cell, path in todo.items() if not path.exists()]
-    # Fresh processes rather than forks: a fork of a process that runs threads, as JAX does, may hang.
-    pool = ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn"))
-    with progress_bar("cells", len(pending)) as advance, pool:
-        futures = {pool.submit(run_cell, cell, scale.replications): cell for cell in pending}
-        for future in as_completed(futures):
-            store.write(todo[futures[future]], future.result().to_parquet)
-            advance(1)
-    table = pd.concat([pd.read_parquet(path) for path in todo.values()], ignore_index=True)
+    paths = {store.part(cell.name): (cell, scale.replications) for cell in cells()}
+    fill_parts(store, "cells", paths, run_cell)
+    table = pd.concat([pd.read_parquet(path) for path in paths], ignore_index=True)
     table.attrs["provenance"] = provenance(replications=scale.replications, confidence=CONFIDENCE)
     store.write(folder / "coverage.parquet", table.to_parquet)
     store.write(folder / "coverage.csv", table.to_csv)

@@ -23,14 +23,7 @@ def draw_all(store: ResultStore, grid: dict[str, np.ndarray]) -> dict[str, Path]
     """Writes every figure as PNG and PDF; name -> PNG."""
     chosen = by_truth(grid, "paper")
     figures = {"figure4": learning_curves(chosen), "mean_ratio": mean_ratios(chosen)}
-    paths = {}
-    for name, figure in figures.items():
-        for suffix in ("pdf", "png"):
-            paths[name] = store.write(
-                store.folder / f"{name}.{suffix}", lambda path, figure=figure: figure.savefig(path, dpi=150)
-            )
-        plt.close(figure)
-    return paths
+    return store.write_figures(figures)
 
 
 def learning_curves(chosen: dict[tuple[str, float], Chosen]) -> Figure:

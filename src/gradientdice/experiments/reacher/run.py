@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +12,13 @@ import pandas as pd
 
 from gradientdice.data.files import load
 from gradientdice.data.transitions import Transitions
+from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.reacher.environment import LOG_ROWS, TARGET_NOISE, Actor, fingerprint, make_log, noisy
 from gradientdice.experiments.reacher.grid import SEEDS, run_grid
 from gradientdice.experiments.reacher.protocols import DISCOUNTS, truth, with_restarts
 from gradientdice.experiments.store import ResultStore
 from gradientdice.inference.automatic import automatic
 from gradientdice.inference.intervals import NormalInterval
-from gradientdice.solvers.progress import progress_bar
 
 # Of the log of seed 0 with 10⁵ transitions.
 FINGERPRINT = "00b361cf1d390c6a"
@@ -66,19 +63,9 @@ def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore
 
 def run_own(store: ResultStore, scale: Scale) -> pd.DataFrame:
     """The default answer on logs of other seeds, one part a log."""
-    os.environ.update({"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"})
-    parts = {seed: store.part(f"own-{seed}.json") for seed in range(scale.logs)}
-    missing = {seed: path for seed, path in parts.items() if not path.exists()}
-    with (
-        progress_bar("logs for our own answer", len(missing)) as advance,
-        ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool,
-    ):
-        futures = {pool.submit(own_answers, seed, scale.rows): path for seed, path in missing.items()}
-        for future in as_completed(futures):
-            rows = future.result()
-            store.write(futures[future], lambda place, rows=rows: place.write_text(json.dumps(rows)))
-            advance(1)
-    table = pd.DataFrame([row for path in parts.values() for row in json.loads(path.read_text())])
+    parts = {store.part(f"own-{seed}.json"): (seed, scale.rows) for seed in range(scale.logs)}
+    fill_parts(store, "logs for our own answer", parts, own_answers)
+    table = pd.DataFrame([row for path in parts for row in json.loads(path.read_text())])
     known = table["discount"].map(truth("corrected"))
     return table.assign(truth=known.str[0], truth_error=known.str[1])
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 
 from gradientdice.atomic import write_atomically
+from gradientdice.experiments.parallel import worker_pool
 from gradientdice.experiments.reacher.environment import TARGET_NOISE, Actor, noisy, returns
 from gradientdice.experiments.reacher.protocols import DISCOUNTS, PROTOCOLS
 
@@ -24,7 +22,7 @@ def part(number: int) -> np.ndarray:
 
 def main() -> None:
     """Simulates all episodes and writes means and standard errors."""
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool:
+    with worker_pool() as pool:
         every = np.concatenate(list(pool.map(part, range(PARTS))))
     mean, error = every.mean(axis=0), every.std(axis=0, ddof=1) / np.sqrt(len(every))
     table: dict[str, object] = {

@@ -1,0 +1,56 @@
+"""Parts of an experiment on all cores, each written as soon as it is there."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from gradientdice.experiments.store import ResultStore
+from gradientdice.solvers.progress import progress_bar
+
+# Each process does its linear algebra alone: two threads on each of many cores would wait for one another.
+ALONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+@contextmanager
+def worker_pool() -> Iterator[ProcessPoolExecutor]:
+    """As many processes as there are cores.
+
+    They are fresh ones rather than forks: a fork of a process that runs threads, as JAX does, may hang.
+    """
+    before = {name: os.environ.get(name) for name in ALONE}
+    os.environ.update(ALONE)
+    try:
+        with ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool:
+            yield pool
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def fill_parts(store: ResultStore, what: str, jobs: Mapping[Path, tuple[Any, ...]], work: Callable[..., Any]) -> None:
+    """Does the jobs whose part is missing: `work` on a job's arguments gives rows, for a .json or .parquet file."""
+    missing = {path: arguments for path, arguments in jobs.items() if not path.exists()}
+    if not missing:
+        return
+    with progress_bar(what, len(jobs)) as advance, worker_pool() as pool:
+        advance(len(jobs) - len(missing))
+        futures = {pool.submit(work, *arguments): path for path, arguments in missing.items()}
+        for future in as_completed(futures):
+            _write(store, futures[future], future.result())
+            advance(1)
+
+
+def _write(store: ResultStore, path: Path, rows: Any) -> None:
+    if path.suffix == ".json":
+        store.write(path, lambda place: place.write_text(json.dumps(rows)))
+        return
+    import pandas as pd
+
+    store.write(path, pd.DataFrame(rows).to_parquet)
