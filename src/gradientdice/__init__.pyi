@@ -27,6 +27,8 @@ from .policies import DiscretePolicy as DiscretePolicy
 from .policies import LoggedPolicy as LoggedPolicy
 from .policies import SamplingPolicy as SamplingPolicy
 from .policies import TabularPolicy as TabularPolicy
+from .related import LSTDQ as LSTDQ
+from .related import RELATED as RELATED
 from .solvers.closed_form import ClosedForm as ClosedForm
 from .solvers.closed_form import solve as solve
 from .solvers.initial import ConstantInit as ConstantInit

@@ -117,7 +117,9 @@ def compare(
         return
     for row in table.to_dict("records"):
         mark = "  ← use this" if row["choice"] else ""
-        figures = row["note"] or f"{row['value']:.6g}  [{row['low']:.6g}, {row['high']:.6g}]  {row['verdict']}"
+        known = row["low"] is not None and row["low"] == row["low"]  # pandas makes None a NaN beside numbers
+        interval = f"[{row['low']:.6g}, {row['high']:.6g}]" if known else "(no interval)"
+        figures = row["note"] or f"{row['value']:.6g}  {interval}  {row['verdict']}"
         typer.echo(f"{row['estimator']}{mark}\n    {figures.rstrip()}")
 
 
@@ -223,7 +225,8 @@ def reproduce_reacher(
 def _estimators(discount: float) -> list:
     import gradientdice as gd
 
-    return [estimator(discount) for estimator in gd.ESTIMATORS.values()] + [gd.DualDICE(discount, power=2.0)]
+    every = {**gd.ESTIMATORS, **gd.RELATED}
+    return [estimator(discount) for estimator in every.values()] + [gd.DualDICE(discount, power=2.0)]
 
 
 def _mapping(columns: list[str] | None) -> dict[str, str]:

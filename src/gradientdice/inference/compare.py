@@ -14,6 +14,7 @@ from gradientdice.estimators import Estimator, GradientDICE
 from gradientdice.functions.design import Functions
 from gradientdice.functions.stream import LogDesign
 from gradientdice.inference.automatic import FOLDS, NOISE, RANK_TOLERANCE, automatic
+from gradientdice.inference.direct import DirectEstimator
 from gradientdice.inference.doubly_robust import doubly_robust
 from gradientdice.inference.evaluate import evaluate, require_types, table_for
 from gradientdice.inference.folds import Folds, HeldOut, fold_fits, fold_moments, held_out
@@ -57,7 +58,7 @@ class _Row:
 def compare(
     data: Transitions,
     policy: Policy,
-    estimators: Sequence[Estimator],
+    estimators: Sequence[Estimator | DirectEstimator],
     *,
     functions: Functions | None = None,
     confidence: float = 0.95,
@@ -126,7 +127,7 @@ def compare(
             )
             row.value, row.standard_error, row.verdict = estimate.value, estimate.standard_error, str(estimate.verdict)
             row.low, row.high = estimate.interval or (None, None)
-            if leaving_out is not None:
+            if leaving_out is not None and not isinstance(estimator, DirectEstimator):
                 _, scores = leaving_out.fit(solver.require_linear(estimator))
                 row.bellman_loss, row.loss_noise = leaving_out.judge(scores)
         except InputError as error:

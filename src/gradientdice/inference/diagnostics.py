@@ -179,7 +179,7 @@ def diagnose(
     ratio: Float[np.ndarray, " n"],
     weights: Float[np.ndarray, " n"],
     rewards: Float[np.ndarray, " n"],
-    solution: Solution,
+    solution: Solution | None,
     error: float | None,
     mean_ratio: float,
     misfit: float,
@@ -192,6 +192,7 @@ def diagnose(
         mass, total = np.ones(len(ratio)), float(len(ratio))
     size = total**2 / float(np.sum(mass**2))
     top = max(1, len(ratio) // 1000)
+    stats, params = ({}, 0) if solution is None else (solution.stats, len(solution.ratio_params))
     spread = float(np.sqrt(np.average((rewards - np.average(rewards, weights=weights)) ** 2, weights=weights)))
     return Diagnostics(
         effective_sample_size=size,
@@ -201,9 +202,9 @@ def diagnose(
         largest_share=float(np.partition(mass, len(mass) - top)[-top:].sum()) / total,
         tail_index=_hill(mass),
         thin_mass=float(mass[ratio > 20].sum()) / total,
-        condition_number=float(solution.stats.get("condition_number", 1.0)),
-        rank=int(solution.stats.get("rank", len(solution.ratio_params))),
-        num_features=len(solution.ratio_params),
+        condition_number=float(stats.get("condition_number", 1.0)),
+        rank=int(stats.get("rank", params)),
+        num_features=params,
         relative_error=0.0 if error is None or spread == 0 else error / spread,
         bellman_misfit=misfit,
         flow_residual=flow,

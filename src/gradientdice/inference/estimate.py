@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+NO_RATIO = (
+    "the estimator has no ratio, so that nothing says how well the log covers the policy; what would help: compare"
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """The estimated value of a policy.
@@ -32,11 +37,11 @@ class Estimate:
         discount: γ.
         estimator: its name and settings.
         functions: the function class.
-        ratio: τ at each transition.
+        ratio: τ at each transition; None if the estimator has none.
         behavior_mean: the log's own (weighted) mean reward.
-        diagnostics: the evidence.
+        diagnostics: the evidence; None without a ratio.
         status: how the solve ended.
-        solution: the parameters behind it.
+        solution: the parameters behind it; None if no system was solved.
         num_rows: transitions used.
         num_clusters: independent units: episodes, or rows.
         movements: where the target's mass moves.
@@ -51,11 +56,11 @@ class Estimate:
     discount: float
     estimator: str
     functions: str
-    ratio: Float[np.ndarray, " n"]
+    ratio: Float[np.ndarray, " n"] | None
     behavior_mean: float
-    diagnostics: Diagnostics
+    diagnostics: Diagnostics | None
     status: Status
-    solution: Solution
+    solution: Solution | None
     num_rows: int
     num_clusters: int
     movements: tuple[Movement, ...]
@@ -70,12 +75,16 @@ class Estimate:
     @property
     def verdict(self) -> Verdict:
         """trust, caution or do not trust."""
-        return self.diagnostics.verdict if self.status.ok else Verdict.DO_NOT_TRUST
+        if not self.status.ok:
+            return Verdict.DO_NOT_TRUST
+        return Verdict.CAUTION if self.diagnostics is None else self.diagnostics.verdict
 
     @property
     def reasons(self) -> list[str]:
         """Why the verdict is not better."""
-        return self.diagnostics.reasons if self.status.ok else [self.status.message]
+        if not self.status.ok:
+            return [self.status.message]
+        return [NO_RATIO] if self.diagnostics is None else self.diagnostics.reasons
 
     def rows(self) -> list[tuple[str, str]]:
         """The summary as pairs of a name and a text."""
@@ -92,8 +101,10 @@ class Estimate:
         units = f"{self.num_rows:,} transitions"
         if self.num_clusters != self.num_rows:
             units += f" in {self.num_clusters:,} episodes"
-        rows.append(("data", f"{units}, effective {self.diagnostics.effective_sample_size:,.0f}"))
-        rows.append(("method", f"{self.estimator} on {self.functions}"))
+        if self.diagnostics is not None:
+            units += f", effective {self.diagnostics.effective_sample_size:,.0f}"
+        rows.append(("data", units))
+        rows.append(("method", f"{self.estimator} on {self.functions}" if self.functions else self.estimator))
         rows += [("note", note) for note in self.notes]
         return rows
 
@@ -129,7 +140,7 @@ class Estimate:
             "num_clusters": self.num_clusters,
             "movements": [asdict(movement) for movement in self.movements],
             "notes": list(self.notes),
-            "diagnostics": self.diagnostics.to_dict(),
+            "diagnostics": None if self.diagnostics is None else self.diagnostics.to_dict(),
             "provenance": self.provenance,
         }
 

@@ -11,16 +11,16 @@ import numpy as np
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count
 from gradientdice.estimators import Estimator, GradientDICE
-from gradientdice.functions.design import FeatureMap, Functions, whole_design
+from gradientdice.functions.design import Functions, whole_design
 from gradientdice.functions.inputs import network_inputs
 from gradientdice.functions.mlp import MLP
 from gradientdice.functions.stream import LogDesign
 from gradientdice.functions.tabular import Tabular
 from gradientdice.inference.automatic import automatic
 from gradientdice.inference.diagnostics import diagnose
+from gradientdice.inference.direct import DirectAnswer, DirectEstimator
 from gradientdice.inference.estimate import Estimate
 from gradientdice.inference.flow import flow_residuals
-from gradientdice.inference.influence import influence
 from gradientdice.inference.intervals import (
     IntervalMethod,
     NormalInterval,
@@ -28,6 +28,7 @@ from gradientdice.inference.intervals import (
     require_confidence,
     standard_error,
 )
+from gradientdice.inference.linear import describe, linear_answer
 from gradientdice.inference.misfit import bellman_misfit
 from gradientdice.inference.movement import movements
 from gradientdice.moments import Moments
@@ -35,6 +36,7 @@ from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, Sampling
 from gradientdice.provenance import provenance
 from gradientdice.solvers.closed_form import ClosedForm
 from gradientdice.solvers.solution import Solution
+from gradientdice.solvers.status import Status
 
 if TYPE_CHECKING:
     from gradientdice.solvers.primal_dual import PrimalDual
@@ -47,7 +49,7 @@ LARGEST_TABLE = 4096
 def evaluate(
     data: Transitions,
     policy: Policy,
-    estimator: Estimator | None = None,
+    estimator: Estimator | DirectEstimator | None = None,
     *,
     discount: float | None = None,
     functions: Functions | MLP | None = None,
@@ -63,7 +65,7 @@ def evaluate(
     Args:
         data: the log.
         policy: the policy to evaluate.
-        estimator: by default GradientDICE without a ridge.
+        estimator: by default GradientDICE without a ridge; any of ESTIMATORS and RELATED.
         discount: γ, if no estimator is given; 1 is the average reward.
         functions: the function class; by default a table where states and actions are few whole numbers, else kernel
             features chosen from the data, with a cross-fitted doubly robust answer. `MLP` is for networks.
@@ -96,12 +98,15 @@ def evaluate(
     given = estimator is not None or solver is not None
     estimator = _estimator(estimator, discount)
     functions = functions if functions is not None else table_for(data, policy)
+    method = interval or NormalInterval()
+    if isinstance(estimator, DirectEstimator):
+        fitted = _direct(data, policy, estimator, functions, solver, method, confidence, seed)
+        return _estimate(data, estimator, fitted, confidence, seed, solver)
     if functions is None and given:
         raise InputError(
             "States that are not few whole numbers need a function class beside an estimator or solver of yours: give "
             "functions=RandomFourier(…) or LinearFeatures(…), or give a discount alone and let the library choose."
         )
-    method = interval or NormalInterval()
     if isinstance(functions, MLP):
         fitted = _networks(data, policy, estimator, functions, solver, method, confidence, seed, progress, checkpoint)
     elif functions is None:
@@ -112,7 +117,42 @@ def evaluate(
             fitted = _closed_form(log, estimator, solver or ClosedForm(), method, confidence, seed)
         else:
             fitted = _stochastic(log, estimator, solver, seed)
+    return _estimate(data, estimator, fitted, confidence, seed, solver)
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    value: float
+    interval: tuple[float, float] | None
+    error: float | None
+    ratio: np.ndarray | None
+    solution: Solution | None
+    mean_ratio: float | None
+    functions: str
+    notes: tuple[str, ...]
+    method: str = ""
+    misfit: float = 0.0
+    flow: float | None = None
+    status: Status | None = None  # where there is no solution
+
+
+def _estimate(
+    data: Transitions,
+    estimator: Estimator | DirectEstimator,
+    fitted: _Fitted,
+    confidence: float,
+    seed: int,
+    solver: object,
+) -> Estimate:
+    """The answer with its diagnostics."""
     weights = np.ones(len(data)) if data.weights is None else data.weights
+    ratio, solution = fitted.ratio, fitted.solution
+    status = fitted.status or (Status.OK if solution is None else solution.status)
+    diagnostics = None
+    if ratio is not None and fitted.mean_ratio is not None:
+        diagnostics = diagnose(
+            ratio, weights, data.rewards, solution, fitted.error, fitted.mean_ratio, fitted.misfit, fitted.flow
+        )
     return Estimate(
         value=fitted.value,
         interval=fitted.interval,
@@ -121,41 +161,56 @@ def evaluate(
         discount=estimator.discount,
         estimator=fitted.method or repr(estimator),
         functions=fitted.functions,
-        ratio=fitted.ratio,
+        ratio=ratio,
         behavior_mean=float(np.average(data.rewards, weights=weights)),
-        diagnostics=diagnose(
-            fitted.ratio,
-            weights,
-            data.rewards,
-            fitted.solution,
-            fitted.error,
-            fitted.mean_ratio,
-            fitted.misfit,
-            fitted.flow,
-        ),
-        status=fitted.solution.status,
-        solution=fitted.solution,
+        diagnostics=diagnostics,
+        status=status,
+        solution=solution,
         num_rows=len(data),
         num_clusters=len(data) if data.episodes is None else len(np.unique(data.episodes)),
-        movements=movements(data, fitted.ratio, weights),
+        movements=() if ratio is None else movements(data, ratio, weights),
         notes=fitted.notes,
         provenance=provenance(seed=seed, solver=repr(solver), rows=len(data)),
     )
 
 
-@dataclass(frozen=True)
-class _Fitted:
-    value: float
-    interval: tuple[float, float] | None
-    error: float | None
-    ratio: np.ndarray
-    solution: Solution
-    mean_ratio: float
-    functions: str
-    notes: tuple[str, ...]
-    method: str = ""
-    misfit: float = 0.0
-    flow: float | None = None
+def _direct(
+    data: Transitions,
+    policy: Policy,
+    estimator: DirectEstimator,
+    functions: Functions | MLP | None,
+    solver: object,
+    method: IntervalMethod,
+    confidence: float,
+    seed: int,
+) -> _Fitted:
+    if solver is not None and not isinstance(solver, ClosedForm):
+        raise InputError(f"{type(estimator).__name__} needs no solver: leave solver= out.")
+    return _with_interval(data, estimator.answer(data, policy, functions, seed), method, confidence, seed)
+
+
+def _with_interval(
+    data: Transitions, answer: DirectAnswer, method: IntervalMethod, confidence: float, seed: int, misfit: float = 0.0
+) -> _Fitted:
+    interval = error = None
+    notes = answer.notes
+    if answer.shares is None:
+        notes = (*notes, "this estimator gives no influence values, so there is no interval")
+    else:
+        samples = independent_shares(answer.shares, data)
+        error, interval = standard_error(samples), method.interval(answer.value, samples, confidence, seed)
+    return _Fitted(
+        answer.value,
+        interval,
+        error,
+        answer.ratio,
+        answer.solution,
+        answer.mean_ratio,
+        answer.functions,
+        notes,
+        misfit=misfit,
+        status=answer.status,
+    )
 
 
 def _automatic(
@@ -197,29 +252,10 @@ def _automatic(
 def _closed_form(
     log: LogDesign, estimator: Estimator, solver: ClosedForm, method: IntervalMethod, confidence: float, seed: int
 ) -> _Fitted:
-    fit = solver.fit(solver.require_linear(estimator), Moments.from_design(log))
-    shares = influence(fit, log)
-    samples = independent_shares(shares, log.data)
-    error = standard_error(samples)
-    notes = []
-    if getattr(estimator, "ridge", 0) > 0:
-        notes.append("a ridge biases the value, and the interval does not know it")
-    misfit = 0.0
-    if not isinstance(log.functions, Tabular):
-        notes.append("the interval takes the features to be right; it does not cover what they miss")
-        misfit = bellman_misfit(log, shares, seed)
-    interval = method.interval(fit.value, samples, confidence, seed)
-    return _Fitted(
-        fit.value,
-        interval,
-        error,
-        shares.ratio,
-        fit.solution,
-        fit.mean_ratio,
-        _describe(log.functions),
-        tuple(notes),
-        misfit=misfit,
-    )
+    answer = linear_answer(log, solver.require_linear(estimator), solver)
+    assert answer.shares is not None
+    misfit = 0.0 if isinstance(log.functions, Tabular) else bellman_misfit(log, answer.shares, seed)
+    return _with_interval(log.data, answer, method, confidence, seed, misfit)
 
 
 def _stochastic(log: LogDesign, estimator: Estimator, solver: PrimalDual | ProjectedPrimalDual, seed: int) -> _Fitted:
@@ -239,7 +275,7 @@ def _stochastic(log: LogDesign, estimator: Estimator, solver: PrimalDual | Proje
     )
     note = "a stochastic solver gives no influence values, so there is no interval; the closed form gives one"
     own = ratio[: len(log.data)]
-    return _Fitted(value, None, None, own, solution, mean_ratio, _describe(log.functions), (note,))
+    return _Fitted(value, None, None, own, solution, mean_ratio, describe(log.functions), (note,))
 
 
 def _networks(
@@ -304,7 +340,7 @@ def table_for(data: Transitions, policy: Policy) -> Tabular | None:
     return None
 
 
-def _estimator(estimator: Estimator | None, discount: float | None) -> Estimator:
+def _estimator(estimator: Estimator | DirectEstimator | None, discount: float | None) -> Estimator | DirectEstimator:
     if estimator is None:
         if discount is None:
             raise InputError("Give a discount (1 for the average reward), or an estimator that has one.")
@@ -323,7 +359,3 @@ def require_types(data: Transitions, policy: Policy) -> None:
             "policy must be a TabularPolicy, DiscretePolicy, SamplingPolicy or LoggedPolicy, "
             f"not {type(policy).__name__}: wrap it in one."
         )
-
-
-def _describe(functions: FeatureMap) -> str:
-    return repr(functions) if isinstance(functions, Tabular) else type(functions).__name__

@@ -54,11 +54,11 @@ def render(estimate: Estimate, comparison: pd.DataFrame | None = None) -> str:
     rows = [] if comparison is None else comparison.to_dict("records")
     return template.render(
         estimate=estimate,
-        checks=estimate.diagnostics.checks(),
+        checks=[] if estimate.diagnostics is None else estimate.diagnostics.checks(),
         movements=estimate.movements,
         comparison=[{key: _shown(value) for key, value in row.items()} for row in rows],
         figure=_svg(estimate),
-        tail_index=_shown(estimate.diagnostics.tail_index),
+        tail_index=None if estimate.diagnostics is None else _shown(estimate.diagnostics.tail_index),
     )
 
 

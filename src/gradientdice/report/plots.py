@@ -40,6 +40,10 @@ def draw_value(axis: Axes, estimate: Estimate) -> None:
 
 def draw_ratio(axis: Axes, estimate: Estimate) -> None:
     """How the ratio is distributed over the log; the ends are gathered into the outer bars."""
+    if estimate.ratio is None:
+        axis.text(0.5, 0.5, "this estimator has no ratio", ha="center", va="center", transform=axis.transAxes)
+        axis.set_axis_off()
+        return
     low, high = np.quantile(estimate.ratio, [0.001, 0.999])
     edges = np.linspace(min(low, 0.0), max(high, 1.0), 41)
     axis.hist(np.clip(estimate.ratio, edges[0], edges[-1]), bins=edges.tolist(), color=BLUE, alpha=0.8)
