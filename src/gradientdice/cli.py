@@ -222,6 +222,21 @@ def reproduce_reacher(
     _write_pages(output / "reacher.md", page, figures, lambda path, links: write_page(path, grid, own, scale, links))
 
 
+@reproduce.command("neural")
+def reproduce_neural(
+    output: Output = Path("results/neural"),
+    quick: Annotated[bool, typer.Option("--quick", help="Two logs of each problem.")] = False,
+    force: Force = False,
+    page: Page = None,
+) -> None:
+    """How often the intervals of neural answers cover: 100 logs each of pendulum and Reacher."""
+    from gradientdice.experiments import neural_coverage
+
+    scale = neural_coverage.QUICK if quick else neural_coverage.Scale()
+    _, table = neural_coverage.run(output, scale, force=force)
+    _write_pages(output / "neural.md", page, {}, lambda path, links: neural_coverage.write_page(path, table))
+
+
 def _estimators(discount: float) -> list:
     import gradientdice as gd
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,8 +84,6 @@ class PrimalDual:
 
     def neural_plan(self, estimator: Estimator, functions: MLP, *, with_ridge: bool) -> NeuralPlan:
         """The static part of a run with networks."""
-        import optax
-
         from gradientdice.solvers.neural.training import NeuralPlan
 
         return NeuralPlan(
@@ -94,7 +93,7 @@ class PrimalDual:
             self.steps,
             self.batch_size,
             self._every,
-            optax.sgd(1.0) if self.optimizer is None else self.optimizer,
+            _plain_steps() if self.optimizer is None else self.optimizer,
             self.clip_norm,
             self.average,
             self.target_rate,
@@ -123,6 +122,14 @@ class PrimalDual:
             ValueEstimate.create(design, estimator.discount),
         )
         return self.solve(estimator, source, recorder, seed=seed)
+
+
+@cache
+def _plain_steps() -> optax.GradientTransformation:
+    """Always the same object: a program that was compiled for it serves again."""
+    import optax
+
+    return optax.sgd(1.0)
 
 
 def solve_plan(plan: Plan, source: Source, recorder: Recorder, hyper: dict[str, np.ndarray], seed: int) -> Solution:

@@ -50,21 +50,33 @@ def settings(discounts: tuple[float, ...] = DISCOUNTS) -> list[Setting]:
     return [Setting(*one) for one in product(LEARNERS, discounts, LEARNING_RATES, PENALTIES)]
 
 
-def run_grid(data: Transitions, seeds: int = SEEDS, functions: MLP | None = None) -> dict[str, np.ndarray]:
+def run_grid(data: Transitions, seeds: int = SEEDS) -> dict[str, np.ndarray]:
     """All runs: curves (setting, seed, record, 2) of ρ̂ and E[τ], under the paper's protocol and the corrected one.
 
     Below discount 1 the two protocols train alike and differ in the truth alone; at discount 1 "corrected" has runs of
     its own.
     """
-    policy = noisy(Actor.load(), TARGET_NOISE)
-    functions = functions or MLP.paper()
-    rng = np.random.default_rng(0)
-    plain = NeuralData.create(network_inputs(data, policy, functions.draws, rng), 0.5)
-    again = NeuralData.create(network_inputs(with_restarts(data), policy, functions.draws, rng), 1.0)
-    groups = [_group(learner, DISCOUNTS, functions, plain) for learner in LEARNERS]
-    groups += [_group(learner, (1.0,), functions, again) for learner in LEARNERS]
-    outcomes = run_neural(groups, range(seeds))
-    return {**_joined("paper", outcomes[: len(LEARNERS)]), **_joined("corrected", outcomes[len(LEARNERS) :])}
+    return run_paper(data, seeds) | run_corrected(data, seeds)
+
+
+def run_paper(data: Transitions, seeds: int = SEEDS) -> dict[str, np.ndarray]:
+    """The paper's 3,240 runs."""
+    return _run("paper", data, DISCOUNTS, 0.5, seeds)
+
+
+def run_corrected(data: Transitions, seeds: int = SEEDS) -> dict[str, np.ndarray]:
+    """The runs at discount 1 on the chain that restarts."""
+    return _run("corrected", with_restarts(data), (1.0,), 1.0, seeds)
+
+
+def _run(
+    name: str, data: Transitions, discounts: tuple[float, ...], discount: float, seeds: int
+) -> dict[str, np.ndarray]:
+    policy, functions = noisy(Actor.load(), TARGET_NOISE), MLP.paper()
+    inputs = network_inputs(data, policy, functions.draws, np.random.default_rng(0))
+    on_device = NeuralData.create(inputs, discount)
+    groups = [_group(learner, discounts, functions, on_device) for learner in LEARNERS]
+    return _joined(name, run_neural(groups, range(seeds)))
 
 
 def _group(learner: str, discounts: tuple[float, ...], functions: MLP, data: NeuralData) -> NeuralGroup:

@@ -17,17 +17,22 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from gradientdice.estimators import Estimator
 from gradientdice.solvers.checkpoint import load_checkpoint, save_checkpoint
 from gradientdice.solvers.grid import MAX_BYTES, structure
-from gradientdice.solvers.neural.network import Layers
-from gradientdice.solvers.neural.training import NeuralData, NeuralPlan, Players, advance_runs, measure, start_runs
+from gradientdice.solvers.neural.training import (
+    NeuralData,
+    NeuralPlan,
+    Players,
+    RunState,
+    advance_runs,
+    record_runs,
+    start_runs,
+)
 
-# Calls into the compiled program for a whole run: between two of them there is progress and a checkpoint.
-CALLS = 10
+# Of a whole run: after each there is progress and a checkpoint.
+PORTIONS = 10
 ACCELERATOR_BYTES = 32 << 30
 ACCELERATOR_THREADS = 3  # they compile different programs side by side
 
@@ -147,34 +152,43 @@ def _run_part(
     case, seed = np.divmod(np.resize(np.arange(part.runs.start, part.runs.stop), part.num_runs), len(seeds))
     hyper = {name: _spread(array[case]) for name, array in group.hyper.items()}
     seed_array = _spread(np.asarray(seeds, dtype=np.uint32)[seed])
-    blocks, per_call = _num_blocks(plan), max(1, -(-_num_blocks(plan) // CALLS))
-    state = jax.tree.map(_spread, start_runs(template, group.data, seed_array))
+    blocks = _num_blocks(plan)
+    state = jax.tree.map(_spread, _start(plan, group.data.current.shape[1], np.asarray(seeds, dtype=np.uint32)[seed]))
     leaves, tree = jax.tree.flatten(state)
     path = identity = None
-    done, curve = (
-        0,
-        np.asarray(_measure_all(template.estimator, group.data, state.players.ratio, part.chunk, _together()))[:, None],
-    )
+
+    def measured(state: RunState) -> Any:
+        return record_runs(template.estimator, group.data, state, part.chunk, _together())
+
+    done, curve = 0, [np.asarray(measured(state))]
     if checkpoint is not None:
         path = checkpoint / f"group{part.group}-runs{part.runs.start}-{part.runs.stop}.safetensors"
         identity = _identity(plan, group, part, seeds)
         found = load_checkpoint(path, identity)
         if found is not None:
-            done, curve = int(found["done"][0]), found["curve"]
+            done, curve = int(found["done"][0]), list(found["curve"].swapaxes(0, 1))
             state = tree.unflatten([_spread(found[f"leaf{k}"].astype(leaf.dtype)) for k, leaf in enumerate(leaves)])
     count = part.runs.stop - part.runs.start
-    while done < blocks:
-        state, records = advance_runs(
-            template, group.data, hyper, seed_array, state, jnp.asarray(done), per_call, part.chunk, _together()
-        )
-        records = np.asarray(records)
-        curve, done = np.concatenate([curve, records], axis=1), done + per_call
-        watch(count * per_call, records[:count, -1, 0])
+    for numbers in _portions(done, blocks):
+        records = []
+        for number in numbers:
+            state = advance_runs(template, group.data, hyper, seed_array, state, jnp.asarray(number), _together())
+            records.append(measured(state))
+        curve += [np.asarray(record) for record in records]
+        watch(count * len(records), curve[-1][:count, 0])
         if path is not None and identity is not None:
             arrays = {f"leaf{k}": np.asarray(leaf) for k, leaf in enumerate(jax.tree.leaves(state))}
-            save_checkpoint(path, {**arrays, "curve": curve, "done": np.array([done])}, identity)
+            whole = np.stack(curve, axis=1)
+            save_checkpoint(path, {**arrays, "curve": whole, "done": np.array([numbers[-1] + 1])}, identity)
     final = jax.tree.map(lambda leaf: np.asarray(leaf)[:count], (state.finite, state.diverged_at))
-    return NeuralOutcome(final[0], curve[:count, : blocks + 1], final[1])
+    return NeuralOutcome(final[0], np.stack(curve, axis=1)[:count], final[1])
+
+
+def _portions(done: int, blocks: int) -> Iterator[range]:
+    """The blocks still to do, in portions: after each of them there is progress and a checkpoint."""
+    size = max(1, -(-blocks // PORTIONS))
+    for first in range(done, blocks, size):
+        yield range(first, min(first + size, blocks))
 
 
 def _num_blocks(plan: NeuralPlan) -> int:
@@ -194,14 +208,14 @@ def _together() -> bool:
     return jax.default_backend() != "cpu" or len(jax.devices()) > 1
 
 
-def _measure(estimator: Estimator, data: NeuralData, ratio: Layers, chunk: int, together: bool) -> Any:
-    def one(layers: Layers) -> Any:
-        return measure(estimator, layers, data, chunk)
-
-    return jax.vmap(one)(ratio) if together else lax.map(one, ratio)
-
-
-_measure_all = jax.jit(_measure, static_argnames=("estimator", "chunk", "together"))
+def _start(plan: NeuralPlan, width: int, seeds: np.ndarray) -> Any:
+    """The first states, drawn on a CPU if there is one: it compiles that sooner, and the same seed starts alike."""
+    try:
+        place = jax.local_devices(backend="cpu")[0]
+    except RuntimeError:
+        place = None
+    with jax.default_device(place):
+        return jax.tree.map(np.asarray, start_runs(plan.functions, plan.optimizer, width, jnp.asarray(seeds)))
 
 
 def _identity(plan: NeuralPlan, group: NeuralGroup, part: _Part, seeds: Sequence[int]) -> dict[str, Any]:

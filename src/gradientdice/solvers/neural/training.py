@@ -105,41 +105,34 @@ class RunState(NamedTuple):
     diverged_at: Any  # −1: not
 
 
-def start(plan: NeuralPlan, data: NeuralData, seeds: Any) -> RunState:
-    """The first state of each run, (runs, …)."""
-    sizes = (data.current.shape[-1], *plan.functions.hidden, 1)
+def start(functions: MLP, optimizer: optax.GradientTransformation, width: int, seeds: Any) -> RunState:
+    """The first state of each run, (runs, …), for inputs of a width."""
+    sizes = (width, *functions.hidden, 1)
 
     def one(seed: Any) -> RunState:
         first, second = jax.random.split(jax.random.fold_in(jax.random.key(seed), 0))
-        scale = plan.functions.output_scale
+        scale = functions.output_scale
         players = Players(
-            init_layers(first, sizes, scale, plan.functions.ratio_start),
+            init_layers(first, sizes, scale, functions.ratio_start),
             init_layers(second, sizes, scale, 0.0),
             jnp.zeros(()),
         )
-        return RunState(players, plan.optimizer.init(players), players, players.critic, players, jnp.asarray(-1))
+        return RunState(players, optimizer.init(players), players, players.critic, players, jnp.asarray(-1))
 
     return jax.vmap(one)(seeds)
 
 
 def advance(
-    plan: NeuralPlan,
-    data: NeuralData,
-    hyper: dict[str, Any],
-    seeds: Any,
-    state: RunState,
-    first: Any,
-    blocks: int,
-    chunk: int,
-    together: bool,
-) -> tuple[RunState, Any]:
-    """Some blocks of updates of all runs; returns the states and the records (runs, blocks, 2): ρ̂ and E[τ].
+    plan: NeuralPlan, data: NeuralData, hyper: dict[str, Any], seeds: Any, state: RunState, number: Any, together: bool
+) -> RunState:
+    """The block of updates of this number, `record_every` of them, for all runs.
 
     An accelerator advances all runs together. On a CPU one after the other is faster: small products of many networks
     at a time are not what its libraries are made for.
     """
+    times = number * plan.record_every + jnp.arange(plan.record_every)
 
-    def one(numbers: dict[str, Any], seed: Any, state: RunState) -> tuple[RunState, Any]:
+    def one(numbers: dict[str, Any], seed: Any, state: RunState) -> RunState:
         estimator = bind(plan.estimator, {name: numbers[name] for name in ESTIMATOR_LEAVES if name in numbers})
         schedule = bind(plan.schedule, {name: numbers[name] for name in vars(plan.schedule) if name in numbers})
         key = jax.random.fold_in(jax.random.key(seed), 1)
@@ -149,21 +142,27 @@ def advance(
             # The last block may reach beyond the last step.
             return jax.tree.map(lambda new, old: jnp.where(time < plan.steps, new, old), moved, state), None
 
-        def block(state: RunState, number: Any) -> tuple[RunState, Any]:
-            times = number * plan.record_every + jnp.arange(plan.record_every)
-            state, _ = lax.scan(step, state, times)
-            current = state.average if plan.average > 0 else state.players
-            healthy = _healthy(current) & (state.diverged_at < 0)
-            finite = jax.tree.map(lambda new, old: jnp.where(healthy, new, old), current, state.finite)
-            since = jnp.where(healthy | (state.diverged_at >= 0), state.diverged_at, times[-1] + 1)
-            record = jnp.where(healthy, measure(estimator, finite.ratio, data, chunk), jnp.inf)
-            return state._replace(finite=finite, diverged_at=since), record
-
-        return lax.scan(block, state, first + jnp.arange(blocks))
+        state, _ = lax.scan(step, state, times)
+        current = state.average if plan.average > 0 else state.players
+        healthy = _healthy(current) & (state.diverged_at < 0)
+        finite = jax.tree.map(lambda new, old: jnp.where(healthy, new, old), current, state.finite)
+        since = jnp.where(healthy | (state.diverged_at >= 0), state.diverged_at, times[-1] + 1)
+        return state._replace(finite=finite, diverged_at=since)
 
     if together:
         return jax.vmap(one)(hyper, seeds, state)
     return lax.map(lambda run: one(*run), (hyper, seeds, state))
+
+
+def record(estimator: Estimator, data: NeuralData, state: RunState, chunk: int, together: bool) -> Any:
+    """(runs, 2): ρ̂ and E[τ] over the whole log; infinite for a run that diverged."""
+
+    def one(run: tuple[Layers, Any]) -> Any:
+        layers, diverged_at = run
+        return jnp.where(diverged_at < 0, measure(estimator, layers, data, chunk), jnp.inf)
+
+    runs = state.finite.ratio, state.diverged_at
+    return jax.vmap(one)(runs) if together else lax.map(one, runs)
 
 
 def measure(estimator: Estimator, ratio: Layers, data: NeuralData, chunk: int) -> Any:
@@ -285,5 +284,13 @@ def _healthy(players: Players) -> Any:
     return jnp.all(jnp.stack([jnp.all(jnp.abs(leaf) < LARGEST) for leaf in jax.tree.leaves(players)]))
 
 
-start_runs = jax.jit(start, static_argnames=("plan",))
-advance_runs = jax.jit(advance, static_argnames=("plan", "blocks", "chunk", "together"), donate_argnames=("state",))
+start_runs = jax.jit(start, static_argnames=("functions", "optimizer", "width"))
+# On a GPU, generating and timing matrix products for small batches takes longer than a whole grid, and gains nothing:
+# the library's serve. The records, in which most of the time goes, get generated ones. Other devices look at neither.
+advance_runs = jax.jit(
+    advance,
+    static_argnames=("plan", "together"),
+    donate_argnames=("state",),
+    compiler_options={"xla_gpu_enable_triton_gemm": False},
+)
+record_runs = jax.jit(record, static_argnames=("estimator", "chunk", "together"))
