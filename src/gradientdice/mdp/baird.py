@@ -27,7 +27,7 @@ def baird_star(reward: ArrayLike | None = None) -> TabularMDP:
 
 
 def baird_features() -> Float[np.ndarray, "7 8"]:
-    """Eight features of the states: 2 of its own and 1 shared for the first six, 1 of its own and 2 shared for the last.
+    """Eight features: the first six states have 2 of their own and 1 shared, the last 1 of its own and 2 shared.
 
     Seven states in eight dimensions: every value function can be represented, and still TD diverges.
     """

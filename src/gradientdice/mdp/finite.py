@@ -179,9 +179,9 @@ class FiniteMDP(ABC):
                 "steps to log. Start only in states before `terminal`."
             )
 
-    def _freeze(self, reward: ArrayLike, initial: ArrayLike, states: int, actions: int) -> None:
-        """Checks and stores what both kinds have besides the transitions."""
-        reward, initial = (np.array(x, dtype=np.float64) for x in (reward, initial))
+    def _freeze(self, states: int, actions: int) -> None:
+        """Checks what both kinds have besides the transitions, and stores copies that cannot be written."""
+        reward, initial = (np.array(x, dtype=np.float64) for x in (self.reward, self.initial))
         if reward.shape != (states, actions):
             raise InputError(f"reward must have shape {(states, actions)} to match transition, not {reward.shape}.")
         if initial.shape != (states,):

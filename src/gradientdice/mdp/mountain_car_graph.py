@@ -42,10 +42,9 @@ def mountain_car(positions: int = 17, velocities: int = 10, repeats: int = 5, po
     for action in range(ACTIONS):
         end_place, end_speed, arrived = _drive(place, speed, action, repeats)
         after = _bin(end_place, end_speed, positions, velocities)
-        share = np.full(after.shape, 1 / points**2)
-        rows = np.broadcast_to(bins[:, None, None], after.shape)
-        np.add.at(transition, (rows[~arrived], action, after[~arrived]), share[~arrived])
+        links = (bins[:, None, None] * states + after)[~arrived]
         reward[:, action] = arrived.mean(axis=(1, 2))
+        transition[:, action] = np.bincount(links, minlength=states**2).reshape(states, states) / points**2
         transition[:, action] += reward[:, action, None] * start
     return TabularMDP(transition, reward, start)
 

@@ -11,7 +11,7 @@ from gradientdice.mdp.finite import FiniteMDP
 
 
 def optimal_q(mdp: FiniteMDP, discount: float, *, tolerance: float = 1e-8) -> Float[np.ndarray, "S A"]:
-    """Q* = r + γ p max_a Q*, by value iteration until no entry is off by more than `tolerance` times the reward's scale."""
+    """Q* = r + γ p max_a Q*, by value iteration, to within `tolerance` times the largest reward."""
     discount = require_number("discount", discount, low=0, high=1)
     if discount == 1:
         raise InputError("discount must be below 1 for value iteration; 0.99 is close to the average reward.")

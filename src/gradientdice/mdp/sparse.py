@@ -1,4 +1,4 @@
-"""A finite Markov decision process with many states, few of which follow any one: exact answers in sparse arithmetic."""
+"""A finite Markov decision process with many states, few of which follow any one: exact and sparse."""
 
 from __future__ import annotations
 
@@ -41,12 +41,11 @@ class SparseMDP(FiniteMDP):
 
     def __post_init__(self) -> None:
         transition = csr_array(self.transition, dtype=np.float64, copy=True)
-        pairs, states = transition.shape if transition.ndim == 2 else (0, 0)
+        shape = transition.shape or ()
+        pairs, states = shape if len(shape) == 2 else (0, 0)
         if states == 0 or pairs == 0 or pairs % states:
-            raise InputError(
-                f"transition must have shape (S·A, S), one row a state-action pair, not {transition.shape}."
-            )
-        self._freeze(self.reward, self.initial, states, pairs // states)
+            raise InputError(f"transition must have shape (S·A, S), one row a state-action pair, not {shape}.")
+        self._freeze(states, pairs // states)
         transition.sum_duplicates()
         _check_rows(transition)
         transition.eliminate_zeros()

@@ -39,11 +39,12 @@ def stationary_distribution(chain: Chain) -> np.ndarray:
     long-run average then depends on the starting state, and no single stationary distribution exists.
     """
     recurrent = _recurrent(chain)
-    distribution = np.zeros(chain.shape[0])
     if isinstance(chain, np.ndarray):
+        distribution = np.zeros(len(chain))
         distribution[recurrent] = _gth(chain[np.ix_(recurrent, recurrent)])
         return distribution
     inner = csr_array(chain[recurrent][:, recurrent])
+    distribution = np.zeros(len(chain.indptr) - 1)
     distribution[recurrent] = _gth(inner.toarray()) if len(recurrent) <= MAX_GTH else _solved(inner)
     return distribution
 
@@ -91,7 +92,7 @@ def _gth(chain: np.ndarray) -> np.ndarray:
 
 def _solved(chain: csr_array) -> np.ndarray:
     """An irreducible sparse chain: give one state weight 1, solve for the others' weights, normalise."""
-    size = chain.shape[0]
+    size = len(chain.indptr) - 1
     rough = np.full(size, 1 / size)
     # A few lazy steps find a state that is visited often: relative to a rare one the others would be huge.
     for _ in range(30):

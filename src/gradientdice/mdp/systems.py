@@ -23,25 +23,22 @@ MAX_ROUNDS = 60
 
 
 def solve_chain(chain: Chain, discount: float, right: np.ndarray, *, transposed: bool = False) -> np.ndarray:
-    """x with (I − γP) x = b, or with (I − γPᵀ) x = b; P may be substochastic, so that γ = 1 is allowed."""
+    """The x with (I − γP) x = b, or with (I − γPᵀ) x = b; P may be substochastic, so that γ = 1 is allowed."""
     if isinstance(chain, np.ndarray):
         return np.linalg.solve(np.eye(len(chain)) - discount * (chain.T if transposed else chain), right)
     if len(right) == 0:
         return np.zeros(0)
     flow = csr_array(chain.T) if transposed else chain
     system = csr_array(csr_array(identity(len(right), format="csr")) - discount * flow)
-    order = reverse_cuthill_mckee(system)
     # Distributions are measured by their total, values by their largest.
     norm = 1 if transposed else np.inf
-    if _fill(system, order) <= MAX_FILL:
-        solved = _factorised(system, order, right)
-    else:
-        solved = _iterated(system, right, norm)
+    order = _banded_order(system)
+    solved = _iterated(system, right, norm) if order is None else _factorised(system, order, right)
     error = _backward_error(system, solved, right, norm)
     if not error <= TOLERANCE:
         raise InputError(
-            f"The chain's equations with {len(right)} states were solved only to a relative residual of {error:.1e}, not "
-            f"{TOLERANCE:g}: the chain mixes too slowly. Use a smaller discount, or a policy or model that mixes faster."
+            f"The equations of a chain with {len(right)} states were solved only to a relative residual of {error:.1e}, "
+            f"not {TOLERANCE:g}: it mixes too slowly. Use a smaller discount, or a policy or model that mixes faster."
         )
     return solved
 
@@ -53,14 +50,20 @@ def _backward_error(system: csr_array, solved: np.ndarray, right: np.ndarray, no
     return float(size(right - system @ solved, norm) / scale) if scale > 0 else 0.0
 
 
-def _fill(system: csr_array, order: np.ndarray) -> int:
-    """A bound on the entries of both factors under this order, if no rows are exchanged."""
-    size = len(order)
+def _banded_order(system: csr_array) -> np.ndarray | None:
+    """An order of the states in which the factors are sure to have at most MAX_FILL entries, if one is found."""
+    size = len(system.indptr) - 1
+    whole = size * (size + 1)
+    busiest = max(int(np.diff(system.indptr).max()), int(np.bincount(system.indices, minlength=size).max()))
+    # A state with k neighbours makes any band at least k wide in all; and ordering them takes k² steps.
+    if whole > MAX_FILL and size * busiest > MAX_FILL:
+        return None
+    order = reverse_cuthill_mckee(system)
     place = np.empty(size, dtype=np.int64)
     place[order] = np.arange(size)
     row, column = system.nonzero()
     band = int(np.abs(place[row] - place[column]).max(initial=0))
-    return min(size * (2 * band + 1), size * (size + 1))
+    return order if min(size * (2 * band + 1), whole) <= MAX_FILL else None
 
 
 def _factorised(system: csr_array, order: np.ndarray, right: np.ndarray) -> np.ndarray:

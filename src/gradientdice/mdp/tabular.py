@@ -41,7 +41,7 @@ class TabularMDP(FiniteMDP):
         transition = np.array(self.transition, dtype=np.float64)
         if transition.ndim != 3 or transition.shape[0] != transition.shape[2]:
             raise InputError(f"transition must have shape (S, A, S), not {transition.shape}.")
-        self._freeze(self.reward, self.initial, *transition.shape[:2])
+        self._freeze(*transition.shape[:2])
         require_distributions("transition", transition)
         transition /= transition.sum(axis=-1, keepdims=True)
         transition.setflags(write=False)

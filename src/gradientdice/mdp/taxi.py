@@ -19,8 +19,8 @@ ARRIVAL, DEPARTURE = (0.3, 0.05, 0.1, 0.2), (0.05, 0.1, 0.1, 0.05)
 def taxi_world() -> SparseMDP:
     """Taxi without an end: 25 squares × 2⁴ patterns of waiting passengers × (4 destinations or empty), six actions.
 
-    state = (square · 16 + pattern) · 5 + status, where square = row · 5 + column, bit i of the pattern says that somebody
-    waits at corner i, and status is the passenger's destination corner or 4. Actions 0 to 3 drive down, right, up and
+    state = (square · 16 + pattern) · 5 + status, where square = row · 5 + column, bit i of the pattern says that
+    somebody waits at corner i, and status is the passenger's destination corner or 4. Actions 0 to 3 drive down, right, up and
     left; 4 picks up and 5 drops off. An empty taxi picks up a passenger who waits where it is, bound for one of the
     three other corners at random; it drops a passenger off only at the destination. Either success pays 20, all other
     steps −1. After each step, passengers come to the free corners with probabilities 0.3, 0.05, 0.1 and 0.2 and leave
