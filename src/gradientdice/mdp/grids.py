@@ -78,7 +78,7 @@ def four_rooms() -> TabularMDP:
     square.
 
     References:
-        Sutton, Precup and Singh 1999, Between MDPs and semi-MDPs, section 2. Their episodes end at the goal.
+        Sutton, Precup and Singh 1999, Between MDPs and semi-MDPs. Their episodes end at the goal.
     """
     cells = _cells(FOUR_ROOMS, free=".")
     moves = _moves(cells)

@@ -24,7 +24,7 @@ def model_win_mdp(horizon: int | None = None) -> TabularMDP:
             state = 3 · time + state, and `terminal` is 3 · horizon.
 
     References:
-        Thomas and Brunskill 2016, Data-efficient off-policy policy evaluation, section 7.
+        Thomas and Brunskill 2016, Data-efficient off-policy policy evaluation.
     """
     transition = np.zeros((3, 2, 3))
     transition[0] = [[0, 0.4, 0.6], [0, 0.6, 0.4]]
@@ -45,7 +45,7 @@ def model_fail_mdp() -> TabularMDP:
     is 3. In the paper nobody sees the states: `model_fail_observations` is what a log would hold.
 
     References:
-        Thomas and Brunskill 2016, Data-efficient off-policy policy evaluation, section 7.
+        Thomas and Brunskill 2016, Data-efficient off-policy policy evaluation.
     """
     transition = np.zeros((4, 2, 4))
     transition[0, 0, 1] = transition[0, 1, 2] = 1

@@ -27,7 +27,7 @@ def offline_page_rank(pages: int = 1000, links: int = 3, restart: float = 0.15, 
 
     References:
         Barabási and Albert 1999 for the graph; Page, Brin, Motwani and Winograd 1999 for the surfer; Zhang, Dai, Li and
-        Schuurmans 2020, GenDICE, section 6, for the task of ranking from logged clicks.
+        Schuurmans 2020, GenDICE, for the task of ranking from logged clicks.
     """
     pages, links = require_count("pages", pages, low=2), require_count("links", links)
     restart = require_number("restart", restart, low=0, high=1, open_low=True)

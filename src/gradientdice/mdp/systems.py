@@ -37,8 +37,8 @@ def solve_chain(chain: Chain, discount: float, right: np.ndarray, *, transposed:
     error = _backward_error(system, solved, right, norm)
     if not error <= TOLERANCE:
         raise InputError(
-            f"The equations of a chain with {len(right)} states were solved only to a relative residual of {error:.1e}, "
-            f"not {TOLERANCE:g}: it mixes too slowly. Use a smaller discount, or a policy or model that mixes faster."
+            f"The equations of {len(right)} states were solved only to a relative residual of {error:.1e}, not "
+            f"{TOLERANCE:g}: the chain mixes too slowly. Use a smaller discount, or a policy or model that mixes faster."
         )
     return solved
 

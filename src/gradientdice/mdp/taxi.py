@@ -20,17 +20,17 @@ def taxi_world() -> SparseMDP:
     """Taxi without an end: 25 squares × 2⁴ patterns of waiting passengers × (4 destinations or empty), six actions.
 
     state = (square · 16 + pattern) · 5 + status, where square = row · 5 + column, bit i of the pattern says that
-    somebody waits at corner i, and status is the passenger's destination corner or 4. Actions 0 to 3 drive down, right, up and
-    left; 4 picks up and 5 drops off. An empty taxi picks up a passenger who waits where it is, bound for one of the
-    three other corners at random; it drops a passenger off only at the destination. Either success pays 20, all other
-    steps −1. After each step, passengers come to the free corners with probabilities 0.3, 0.05, 0.1 and 0.2 and leave
+    somebody waits at corner i, and status is the passenger's destination corner or 4. Actions 0 to 3 drive down,
+    right, up and left; 4 picks up and 5 drops off. An empty taxi picks up a passenger who waits where it is, bound for
+    one of the three other corners at random; it drops a passenger off only at the destination. Either success pays 20,
+    all other steps −1. After each step, passengers come to the free corners with probabilities 0.3, 0.05, 0.1 and 0.2 and leave
     the others with 0.05, 0.1, 0.1 and 0.05. The first square and pattern are uniform and the taxi is empty.
 
     The states, the actions and the payments are the paper's, the probabilities those of its simulator. The paper does
     not say what a wrong attempt does; here it does nothing, so that only a delivery makes the next pick-up possible.
 
     References:
-        Liu, Li, Tang and Zhou 2018, Breaking the curse of horizon, section 5; the original is Dietterich's (2000).
+        Liu, Li, Tang and Zhou 2018, Breaking the curse of horizon; the original is Dietterich's (2000).
     """
     states = SIDE * SIDE * PATTERNS * STATUSES
     square, pattern, status = np.unravel_index(np.arange(states), (SIDE * SIDE, PATTERNS, STATUSES))
