@@ -107,6 +107,23 @@ def test_frozen_lake_is_crossed_as_often_as_is_known(size, chance):
     assert mdp.value(best, near_one) / (1 - near_one) == pytest.approx(chance, abs=1e-5)
 
 
+@pytest.mark.parametrize("size", [4, 8])
+def test_frozen_lake_is_gymnasiums(size):
+    """Each pair's reward and chance of going on, against Gymnasium's own table; its actions are left, down, right, up."""
+    toy_text = pytest.importorskip("gymnasium.envs.toy_text.frozen_lake")
+    table = toy_text.FrozenLakeEnv(map_name=f"{size}x{size}", is_slippery=True).P
+    mdp, ice = gd.mdp.frozen_lake(size), [s for s in table if table[s][0] != [(1.0, s, 0, True)]]
+    assert len(ice) == mdp.num_states - 1
+    for state, square in enumerate(ice):
+        for action, theirs in enumerate((3, 2, 1, 0)):
+            expected = np.zeros(mdp.num_states)
+            for chance, to, _, ended in table[square][theirs]:
+                expected[-1 if ended else ice.index(to)] += chance
+            np.testing.assert_allclose(mdp.transition[state, action], expected, atol=1e-12)
+            paid = sum(chance * reward for chance, _, reward, _ in table[square][theirs])
+            assert mdp.reward[state, action] == pytest.approx(paid)
+
+
 @pytest.mark.parametrize("discount", [0.0, 0.5, 0.99, 1.0])
 def test_model_win_by_hand(discount):
     """Each visit to state 0 earns the target 0.2 (2 / (1 + e⁻¹) − 1) = 0.2 tanh(1/2), at every other step."""
@@ -161,6 +178,8 @@ def test_mountain_car_row_by_hand():
     faster = min(speed + 0.001 - 0.0025 * np.cos(3 * place), 0.07)
     expected = int((place + faster + 1.2) / 0.1) * 10 + int((faster + 0.07) / 0.014)
     assert mdp.transition[12 * 10 + 9, 2, expected] == 1
+    # The wall on the left stops the car: in the first column, at the bin just above rest.
+    assert mdp.transition[0, 0, 5] == 1
     # In the last column at full speed the goal is reached and the car starts anew.
     assert mdp.reward[169, 2] == 1
     np.testing.assert_allclose(mdp.transition[169, 2], mdp.initial)

@@ -71,6 +71,17 @@ def test_pick_up_and_drop_off():
     assert (mdp.reward == 20).sum() == 4 * 8 + 4 * 16
 
 
+@pytest.mark.parametrize("corner", range(4))
+def test_passengers_come_and_go_at_each_corners_own_rate(corner):
+    mdp = gd.mdp.taxi_world()
+    waits = np.arange(16) >> corner & 1 == 1
+    for present, expected in ((set(), COME[corner]), ({0, 1, 2, 3}, 1 - GO[corner])):
+        following = mdp.transition[[number(2, 2, present, None) * 6]].toarray().ravel().reshape(25, 16, 5)
+        # One square down, still empty.
+        assert following[17, :, 4].sum() == pytest.approx(1)
+        assert following[17, waits, 4].sum() == pytest.approx(expected)
+
+
 def test_the_target_is_good_and_the_log_covers_it():
     mdp = gd.mdp.taxi_world()
     target, behavior = gd.mdp.taxi_policies(mdp)

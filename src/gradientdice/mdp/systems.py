@@ -38,7 +38,7 @@ def solve_chain(chain: Chain, discount: float, right: np.ndarray, *, transposed:
     if not error <= TOLERANCE:
         raise InputError(
             f"The equations of {len(right)} states were solved only to a relative residual of {error:.1e}, not "
-            f"{TOLERANCE:g}: the chain mixes too slowly. Use a smaller discount, or a policy or model that mixes faster."
+            f"{TOLERANCE:g}: the chain mixes too slowly. Use a smaller discount, or a model that mixes faster."
         )
     return solved
 

@@ -23,8 +23,8 @@ def taxi_world() -> SparseMDP:
     somebody waits at corner i, and status is the passenger's destination corner or 4. Actions 0 to 3 drive down,
     right, up and left; 4 picks up and 5 drops off. An empty taxi picks up a passenger who waits where it is, bound for
     one of the three other corners at random; it drops a passenger off only at the destination. Either success pays 20,
-    all other steps −1. After each step, passengers come to the free corners with probabilities 0.3, 0.05, 0.1 and 0.2 and leave
-    the others with 0.05, 0.1, 0.1 and 0.05. The first square and pattern are uniform and the taxi is empty.
+    all other steps −1. After each step, passengers come to the free corners with probabilities 0.3, 0.05, 0.1 and 0.2
+    and leave the others with 0.05, 0.1, 0.1 and 0.05. The first square and pattern are uniform and the taxi is empty.
 
     The states, the actions and the payments are the paper's, the probabilities those of its simulator. The paper does
     not say what a wrong attempt does; here it does nothing, so that only a delivery makes the next pick-up possible.
