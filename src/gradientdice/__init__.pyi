@@ -29,6 +29,7 @@ from .policies import SamplingPolicy as SamplingPolicy
 from .policies import TabularPolicy as TabularPolicy
 from .related import LSTDQ as LSTDQ
 from .related import RELATED as RELATED
+from .related import BehaviorCloning as BehaviorCloning
 from .solvers.closed_form import ClosedForm as ClosedForm
 from .solvers.closed_form import solve as solve
 from .solvers.initial import ConstantInit as ConstantInit
