@@ -163,7 +163,7 @@ class Episodes:
         return ((step, self.at(step)) for step in reversed(range(self.horizon)))
 
     def log_products(self, ratios: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """log ρ_{0:t} of each row: −inf from the first ρ = 0 on."""
+        """The logarithm of ρ_{0:t} of each row: −inf from the first ρ = 0 on."""
         with np.errstate(divide="ignore"):
             logs = np.log(ratios)
         total, so_far = np.empty(len(logs)), np.zeros(len(self))
@@ -186,3 +186,19 @@ class Episodes:
                 f"(e^{logs[row]:.0f}): policy and behaviour differ too much for so many steps. Use GradientDICE."
             )
         return np.exp(logs)
+
+
+def require_behavior(behavior: object) -> None:
+    """An error unless this is a way to estimate μ, or none."""
+    if behavior is not None and not isinstance(behavior, BehaviorCloning):
+        raise InputError(f"behavior must be BehaviorCloning(…) or None, not {behavior!r}.")
+
+
+def behavior_notes(data: Transitions, behavior: BehaviorCloning | None) -> tuple[str, ...]:
+    """What the reader of a trajectory estimator's answer should know about its input."""
+    notes = []
+    if data.behavior_log_probs is None and behavior is not None:
+        notes.append("the behaviour's probabilities are estimated from the log; the interval takes them as known")
+    if data.initial_states is not None:
+        notes.append("initial_states are not used: trajectories begin where they begin")
+    return tuple(notes)
