@@ -109,7 +109,7 @@ class Episodes:
                     f"{name} needs whole trajectories, and episode {data.episodes[row]} goes on after it ended in row "
                     f"{row}: give what follows an end an episode number of its own."
                 )
-        if data.states.dtype.kind in "iu":
+        if data.states.dtype.kind in "iu" and len(before):
             apart = (data.next_states[before] != data.states[after]).reshape(len(before), -1).any(axis=1)
             if apart.any():
                 row, then = int(before[np.argmax(apart)]), int(after[np.argmax(apart)])

@@ -8,13 +8,14 @@ where S_t is Σ_i w_i (plain) or Σ_i w_i ρⁱ_{0:t} (normalised over the episo
 episode keeps its product and has y = 0: at the absorbing state that is so, and after a cut it is what is missing.
 Whole-trajectory weights have the last product at all times.
 
-A plain sum is a mean over episodes; the normalised one is, to first order, value + Σ_i Σ_t c_t ω_it (y_it − v_t). All is
-done in logarithms, so that neither long nor zero products matter to the normalised sums.
+A plain sum is a mean over episodes; the normalised one is, to first order, value + Σ_i Σ_t c_t ω_it (y_it − v_t). All
+is done in logarithms, so that neither long nor zero products matter to the normalised sums.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -79,12 +80,12 @@ class StepWeights:
         if normalised and whole:
             total[:] = np.logaddexp.reduce(final)
         elif normalised:
-            ended = -np.inf  # log of the summed weights of the episodes that are over
+            over = -np.inf  # the logarithm of the summed weights of the episodes that are over
             for step, rows in episodes.forwards():
-                total[step] = np.logaddexp(np.logaddexp.reduce(logs[rows]), ended)
-                over = episodes.length[episodes.index[rows]] == step + 1
-                ended = np.logaddexp(ended, np.logaddexp.reduce(logs[rows[over]], initial=-np.inf))
-            total[horizon] = total[horizon - 1]
+                total[step] = np.logaddexp(np.logaddexp.reduce(logs[rows]), over)
+                last = episodes.length[episodes.index[rows]] == step + 1
+                over = np.logaddexp(over, np.logaddexp.reduce(logs[rows[last]], initial=-np.inf))
+            total[horizon] = over
         if np.isneginf(total).any():
             step = int(np.argmax(np.isneginf(total)))
             raise InputError(
@@ -148,10 +149,24 @@ class StepWeights:
         return (1 - self.discount) * self.discount ** steps.astype(float)
 
     def _after(self, amounts: np.ndarray) -> np.ndarray:
-        """(E,) Σ_{t ≥ length} amounts_t · (the weight of the episode that is over), by a recursion from the end."""
-        ratio = np.exp(self.log_total[:-1] - self.log_total[1:])
-        sums = np.array(amounts)
-        for step in reversed(range(len(sums) - 1)):
-            sums[step] += ratio[step] * sums[step + 1]
+        """(E,) Σ_{t ≥ length} amounts_t · (the weight of the episode that is over), by a recursion from the end.
+
+        It runs in units of all that is over by t, which only grows and is a part of S_t, so that no factor is above 1.
+        """
+        over = self._log_over
+        with np.errstate(invalid="ignore"):
+            share, step = np.exp(over - self.log_total), np.append(np.exp(over[:-1] - over[1:]), 0.0)
+        sums = np.zeros(len(over) + 1)
+        for t in reversed(range(len(over))):
+            if over[t] > -np.inf:
+                sums[t] = amounts[t] * share[t] + step[t] * sums[t + 1]
         length = self.episodes.length
-        return np.exp(self.log_final - self.log_total[length]) * sums[length]
+        none = np.isneginf(self.log_final)
+        return np.exp(self.log_final - np.where(none, 0.0, over[length])) * sums[length]
+
+    @cached_property
+    def _log_over(self) -> Float[np.ndarray, " T"]:
+        """The logarithm of Σ w_i ρⁱ over the episodes that are over by each time."""
+        at = np.full(len(self.log_total), -np.inf)
+        np.logaddexp.at(at, self.episodes.length, self.log_final)
+        return np.logaddexp.accumulate(at)
