@@ -28,8 +28,8 @@ def ladder(seed=0, rungs=3):
     transition[rungs, :, rungs] = 1
     reward = rng.normal(size=(states, 2))
     reward[rungs] = 0
-    initial = np.append(rng.dirichlet(np.ones(rungs)), 0.0)
-    target = rng.dirichlet(np.ones(2), size=states)
+    initial = np.append(rng.dirichlet(np.full(rungs, 5.0)), 0.0)
+    target = rng.dirichlet(np.full(2, 3.0), size=states)
     return gd.mdp.TabularMDP(transition, reward, initial), target, 0.5 * target + 0.25, (rungs,)
 
 

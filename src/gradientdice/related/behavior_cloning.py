@@ -113,7 +113,7 @@ def _regression(x: np.ndarray, actions: np.ndarray, weights: np.ndarray, num_act
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         theta = flat.reshape(x.shape[1], num_actions)
         scores = x @ theta
-        total = logsumexp(scores, axis=1)
+        total = np.asarray(logsumexp(scores, axis=1))
         value = share @ (total - np.sum(scores * taken, axis=1)) + 0.5 * np.sum(penalty * theta**2)
         excess = share[:, None] * (np.exp(scores - total[:, None]) - taken)
         return float(value), (x.T @ excess + penalty * theta).ravel()
