@@ -140,6 +140,13 @@ class TestMagicBlend:
                 for start in rng.normal(size=(5, size))
             )
             assert x @ scaled @ x <= best + 1e-9
+        # Returns whose variances differ by many orders, as those of long products do.
+        for seed in range(20):
+            steps = np.random.default_rng(seed).normal(size=(200, 15)) * np.geomspace(1e-3, 1e3, 15)
+            matrix = np.cov(np.cumsum(steps, axis=1).T)
+            x = simplex_minimum(matrix)
+            gradient = matrix @ x
+            assert gradient.min() >= x @ gradient * (1 - 1e-5)
         assert simplex_minimum(np.zeros((3, 3))).tolist() == [0, 0, 1]
         assert simplex_minimum(np.diag([1.0, 0.0])).tolist() == [0, 1]
 
@@ -337,6 +344,23 @@ def test_refusals_and_their_rows_in_compare(kind):
             if hasattr(kind(0.9), field):
                 with pytest.raises(gd.InputError, match=field):
                     replace(kind(0.9), **{field: bad})
+
+
+@pytest.mark.parametrize("kind", THREE)
+def test_degenerate_logs(kind):
+    """Discount 0; one state with one action, where nothing varies; a target that leaves most episodes."""
+    mdp, target, _, _ = leak()
+    data = rolled(leak(), 400, 30, 0)
+    found = gd.evaluate(data, gd.TabularPolicy(target), kind(0.0))
+    assert found.value == pytest.approx(mdp.value(target, 0.0), abs=0.15)
+    sure = gd.mdp.TabularMDP(np.ones((1, 1, 1)), np.full((1, 1), 2.0), np.ones(1))
+    data = sure.rollout(np.ones((1, 1)), 10, 3, np.random.default_rng(0))
+    found = gd.evaluate(data, gd.TabularPolicy(np.ones((1, 1))), kind(0.9))
+    assert found.value == pytest.approx(2, rel=1e-12)
+    only = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    mdp, _, behavior, _ = loop()
+    found = gd.evaluate(rolled(loop(), 400, 5, 0), gd.TabularPolicy(only), kind(0.8))
+    assert found.value == pytest.approx(mdp.value(only, 0.8), abs=0.1) and found.status.ok
 
 
 @pytest.mark.parametrize("kind", THREE)

@@ -207,7 +207,7 @@ class TestDegenerate:
                 found = answer(kind(0.9), data, target)
                 assert found.value == pytest.approx(1) and np.isfinite(found.shares.rows).all()
             elif action == 0:
-                with pytest.raises(gd.InputError, match="too large for a number"):
+                with pytest.raises(gd.InputError, match="too large for numbers"):
                     answer(kind(0.9), data, target)
             else:
                 assert np.isfinite(answer(kind(0.9), data, target).value)

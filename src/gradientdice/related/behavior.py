@@ -17,6 +17,8 @@ from gradientdice.related.needs import require_action_probabilities, require_epi
 
 # Logged log-probabilities may be above 0 by rounding, no more.
 ROUNDING = 1e-6
+# The largest logarithm of a product of ratios: its square, summed over any log, is still a number.
+LARGEST = 340.0
 
 
 def importance_ratios(
@@ -176,13 +178,13 @@ class Episodes:
         """ρ_{0:t} of each row.
 
         Raises:
-            InputError: if one is too large for a number.
+            InputError: if the square of one is too large for a number.
         """
         logs = self.log_products(ratios)
-        if (logs > np.log(np.finfo(np.float64).max)).any():
+        if (logs > LARGEST).any():
             row = int(np.argmax(logs))
             raise InputError(
-                f"{name}: the product of the importance ratios up to row {row} is too large for a number "
+                f"{name}: the product of the importance ratios up to row {row} is too large for numbers "
                 f"(e^{logs[row]:.0f}): policy and behaviour differ too much for so many steps. Use GradientDICE."
             )
         return np.exp(logs)

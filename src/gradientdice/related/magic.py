@@ -40,7 +40,7 @@ from gradientdice.related.cross_fitted_q import CrossFittedQ
 from gradientdice.related.doubly_robust import bootstrap_notes, step_weights
 from gradientdice.related.step_weights import StepWeights
 
-# How far from optimal, relative to the objective, the blend may be.
+# By what share the blend's objective may be lowered still.
 BLEND_TOLERANCE = 1e-6
 
 
@@ -179,38 +179,42 @@ def simplex_minimum(matrix: Float[np.ndarray, "J J"]) -> Float[np.ndarray, " J"]
     """The x ≥ 0 with Σx = 1 that minimises xᵀMx, for a positive semidefinite M.
 
     With M = LᵀL, nonnegative least squares on ‖Lx‖² + (Σx − 1)² has the same conditions up to x's size. The answer is
-    checked: at the optimum no (Mx)_j is below xᵀMx.
+    checked: at the optimum no step towards a single return lowers xᵀMx.
     """
-    size = float(np.trace(matrix))
-    last = np.eye(1, len(matrix), len(matrix) - 1)[0]
-    if size <= 0:
-        return last
-    scaled = matrix / size
+    spread = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    if spread.min() <= 1e-150:
+        # Something that is known exactly; of several, the longest return.
+        return np.eye(len(matrix))[np.flatnonzero(spread <= 1e-150)[-1]]
+    # Variances differ by many orders: in units of the spreads M is a correlation matrix, and Σx = 1 reads sizes·z = 1.
+    scaled, sizes = matrix / np.outer(spread, spread), spread.min() / spread
     eigenvalues, vectors = np.linalg.eigh(scaled)
     root = np.sqrt(np.maximum(eigenvalues, 0.0))[:, None] * vectors.T
-    best = last
+    candidates = [np.eye(len(matrix))[np.argmin(spread)]]
     try:
-        found = nnls(np.vstack([root, np.ones(len(matrix))]), np.append(np.zeros(len(matrix)), 1.0))[0]
-        best = found / found.sum() if found.sum() > 0 else last
+        candidates.append(nnls(np.vstack([root, sizes]), np.append(np.zeros(len(matrix)), 1.0))[0])
     except RuntimeError:
-        pass  # too many iterations: the general solver below
-    if _gap(scaled, best) > BLEND_TOLERANCE:
-        result = minimize(
-            lambda x: (x @ scaled @ x, 2 * scaled @ x),
-            best,
+        # Too many iterations: a general solver, from the best single return.
+        found = minimize(
+            lambda z: (z @ scaled @ z, 2 * scaled @ z),
+            candidates[0],
             jac=True,
-            bounds=[(0, 1)] * len(matrix),
-            constraints={"type": "eq", "fun": lambda x: x.sum() - 1, "jac": lambda x: np.ones(len(x))},
+            bounds=[(0, None)] * len(matrix),
+            constraints={"type": "eq", "fun": lambda z: sizes @ z - 1, "jac": lambda z: sizes},
             method="SLSQP",
             options={"ftol": 1e-15, "maxiter": 1000},
         )
-        found = np.maximum(result.x, 0.0)
-        best = min(best, found / found.sum(), key=lambda x: float(x @ scaled @ x))
-    if _gap(scaled, best) > BLEND_TOLERANCE:
+        candidates.append(np.maximum(found.x, 0.0))
+    z = min((z / (sizes @ z) for z in candidates if sizes @ z > 0), key=lambda z: float(z @ scaled @ z))
+    blend = z * sizes / (z @ sizes)
+    if _best_step(matrix / spread.min() ** 2, blend) > BLEND_TOLERANCE:
         raise InputError("MAGIC found no blend of its returns: use WDR, or fewer returns=.")
-    return best
+    return blend
 
 
-def _gap(matrix: np.ndarray, x: np.ndarray) -> float:
-    """How far xᵀMx is from the least, at most; M has trace 1."""
-    return float(x @ matrix @ x - (matrix @ x).min())
+def _best_step(matrix: np.ndarray, x: np.ndarray) -> float:
+    """By what share the best step from x towards a single return would lower xᵀMx; 0 at the optimum."""
+    gradient = matrix @ x
+    value = float(x @ gradient)
+    curvature = np.diag(matrix) - 2 * gradient + value
+    gain = np.maximum(value - gradient, 0.0) ** 2 / np.maximum(curvature, 1e-300)
+    return float(gain.max()) / value if value > 0 else 0.0
