@@ -1,10 +1,35 @@
 """The other estimators that the paper names. A new one is one new file here, one import and one entry in RELATED."""
 
 from gradientdice.inference.direct import DirectEstimator
+from gradientdice.related.behavior_cloning import BehaviorCloning
+from gradientdice.related.doubly_robust import DR, WDR
+from gradientdice.related.drl import DRL
+from gradientdice.related.importance import IS, PDIS, WIS, WPDIS
 from gradientdice.related.lstdq import LSTDQ
+from gradientdice.related.magic import MAGIC
 
 RELATED: dict[str, type[DirectEstimator]] = {
     "lstdq": LSTDQ,
+    "is": IS,
+    "pdis": PDIS,
+    "wis": WIS,
+    "wpdis": WPDIS,
+    "dr": DR,
+    "wdr": WDR,
+    "magic": MAGIC,
+    "drl": DRL,
 }
 
-__all__ = ["LSTDQ", "RELATED"]
+__all__ = [
+    "DR",
+    "DRL",
+    "IS",
+    "LSTDQ",
+    "MAGIC",
+    "PDIS",
+    "RELATED",
+    "WDR",
+    "WIS",
+    "WPDIS",
+    "BehaviorCloning",
+]
