@@ -29,7 +29,11 @@ from .policies import SamplingPolicy as SamplingPolicy
 from .policies import TabularPolicy as TabularPolicy
 from .related import LSTDQ as LSTDQ
 from .related import RELATED as RELATED
+from .related import BCH as BCH
 from .related import BehaviorCloning as BehaviorCloning
+from .related import COPTD as COPTD
+from .related import DiscountedCOPTD as DiscountedCOPTD
+from .related import GEM as GEM
 from .solvers.closed_form import ClosedForm as ClosedForm
 from .solvers.closed_form import solve as solve
 from .solvers.initial import ConstantInit as ConstantInit
