@@ -5,10 +5,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from reference import state_ratios as reference
 
 import gradientdice as gd
 from conftest import random_problem
+from gradientdice.related.state_answer import solve_flow
+from gradientdice.related.state_features import state_log
+from gradientdice.related.state_flow import StateFlow
+from reference import state_ratios as reference
 
 # Rational initial distributions, since initial states are not weighted.
 STARTS = np.array([0, 0, 0, 1, 2, 2, 3, 4])
@@ -348,6 +351,23 @@ class TestShares:
         for index, start in enumerate(starts):
             more = answer(estimator, replace(log, initial_states=np.append(many, start)), target).value
             assert found.shares.initial[index] == pytest.approx((more - base) * copies, rel=1e-3, abs=1e-6)
+
+    def test_of_a_value_that_is_not_self_normalised(self):
+        """Where E[c] = 1 is asked for and the value E[ρcr] is not invariant to c's scale."""
+        _, target, log = rollout_with_ends(3, episodes=12, horizon=5)
+        importance = target[log.states, log.actions] / 0.5
+
+        def fit(weights):
+            flow = StateFlow.of(state_log("", log, 2, gd.Tabular(5, 2), weights), importance, 1.0)
+            fit, _ = solve_flow(flow, flow.start, mean_one=True, normalised=False, rank_tolerance=0.0)
+            return flow, fit, flow.value(fit.params, normalised=False)[0]
+
+        flow, found, _ = fit(np.ones(len(log)))
+        shares = flow.shares(found, normalised=False).rows
+        for row in range(0, len(log), 5):
+            own = np.arange(len(log)) == row
+            slope = (fit(1 + 1e-5 * own)[2] - fit(1 - 1e-5 * own)[2]) / 2e-5
+            assert shares[row] == pytest.approx(slope, rel=1e-5, abs=1e-8)
 
     def test_discounted_cop_td_has_no_shares_of_initial_states(self):
         _, target, log = rollout_with_ends(3)

@@ -89,14 +89,9 @@ class KnownBehavior:
 
 
 def solve_flow(
-    flow: StateFlow,
-    start: Float[np.ndarray, " K"],
-    *,
-    mean_one: bool,
-    normalised: bool,
-    rank_tolerance: float,
+    flow: StateFlow, start: Float[np.ndarray, " K"], *, mean_one: bool, normalised: bool, rank_tolerance: float
 ) -> tuple[StateFit, Solution]:
-    """The θ with Mθ = start, and E[c] = 1 if asked for; then Mθ + ηE[φ] = start, which a sample can fulfil.
+    """The θ with Mθ = start; if asked for, with E[c] = 1: then Mθ + ηE[φ] = start, which a sample can fulfil.
 
     It is solved in a basis in which E[φφᵀ] = I, without the directions that the log does not show.
     """
@@ -113,10 +108,11 @@ def solve_flow(
     gradient = basis.T @ flow.gradient(params, normalised=normalised)
     adjoint = equations.adjoint(np.append(gradient, 0.0) if mean_one else gradient)
     tests = basis @ adjoint[:rank]
-    force = multiplier * tests + adjoint[rank] * params if mean_one else np.zeros_like(params)
+    # What moves E[c] = 1 itself scales θ.
+    scaling = float(adjoint[rank]) if mean_one else 0.0
     stats = {"condition_number": equations.condition_number, "rank": rank, "num_features": len(params)}
     solution = Solution(params, tests, multiplier, equations.status, stats)
-    return StateFit(params, tests, force), solution
+    return StateFit(params, tests, multiplier * tests + scaling * params), solution
 
 
 def state_answer(
