@@ -17,6 +17,8 @@ from gradientdice.related.needs import require_action_probabilities, require_epi
 
 # Logged log-probabilities may be above 0 by rounding, no more.
 ROUNDING = 1e-6
+# The largest logarithm of a product of ratios: its square, summed over any log, is still a number.
+LARGEST = 340.0
 
 
 def importance_ratios(
@@ -109,7 +111,7 @@ class Episodes:
                     f"{name} needs whole trajectories, and episode {data.episodes[row]} goes on after it ended in row "
                     f"{row}: give what follows an end an episode number of its own."
                 )
-        if data.states.dtype.kind in "iu":
+        if data.states.dtype.kind in "iu" and len(before):
             apart = (data.next_states[before] != data.states[after]).reshape(len(before), -1).any(axis=1)
             if apart.any():
                 row, then = int(before[np.argmax(apart)]), int(after[np.argmax(apart)])
@@ -163,7 +165,7 @@ class Episodes:
         return ((step, self.at(step)) for step in reversed(range(self.horizon)))
 
     def log_products(self, ratios: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """log ρ_{0:t} of each row: −inf from the first ρ = 0 on."""
+        """The logarithm of ρ_{0:t} of each row: −inf from the first ρ = 0 on."""
         with np.errstate(divide="ignore"):
             logs = np.log(ratios)
         total, so_far = np.empty(len(logs)), np.zeros(len(self))
@@ -176,13 +178,29 @@ class Episodes:
         """ρ_{0:t} of each row.
 
         Raises:
-            InputError: if one is too large for a number.
+            InputError: if the square of one is too large for a number.
         """
         logs = self.log_products(ratios)
-        if (logs > np.log(np.finfo(np.float64).max)).any():
+        if (logs > LARGEST).any():
             row = int(np.argmax(logs))
             raise InputError(
-                f"{name}: the product of the importance ratios up to row {row} is too large for a number "
+                f"{name}: the product of the importance ratios up to row {row} is too large for numbers "
                 f"(e^{logs[row]:.0f}): policy and behaviour differ too much for so many steps. Use GradientDICE."
             )
         return np.exp(logs)
+
+
+def require_behavior(behavior: object) -> None:
+    """An error unless this is a way to estimate μ, or none."""
+    if behavior is not None and not isinstance(behavior, BehaviorCloning):
+        raise InputError(f"behavior must be BehaviorCloning(…) or None, not {behavior!r}.")
+
+
+def behavior_notes(data: Transitions, behavior: BehaviorCloning | None) -> tuple[str, ...]:
+    """What the reader of a trajectory estimator's answer should know about its input."""
+    notes = []
+    if data.behavior_log_probs is None and behavior is not None:
+        notes.append("the behaviour's probabilities are estimated from the log; the interval takes them as known")
+    if data.initial_states is not None:
+        notes.append("initial_states are not used: trajectories begin where they begin")
+    return tuple(notes)

@@ -41,9 +41,9 @@ class BehaviorCloning:
 
     Example:
         >>> import numpy as np, gradientdice as gd
-        >>> log = gd.Transitions(states=[0, 0, 0, 1], actions=[0, 0, 1, 1], rewards=np.zeros(4), next_states=[0, 0, 1, 0])
-        >>> cloning = gd.BehaviorCloning()
-        >>> np.exp(cloning.log_probabilities(log, gd.TabularPolicy(np.full((2, 2), 0.5)))).round(4)
+        >>> log = gd.Transitions([0, 0, 0, 1], actions=[0, 0, 1, 1], rewards=np.zeros(4), next_states=[0, 0, 1, 0])
+        >>> policy = gd.TabularPolicy(np.full((2, 2), 0.5))
+        >>> np.exp(gd.BehaviorCloning().log_probabilities(log, policy)).round(4)
         array([0.6667, 0.6667, 0.3333, 1.    ])
     """
 
@@ -58,7 +58,7 @@ class BehaviorCloning:
             raise InputError(f"features must be RandomFourier(…), not {self.features!r}.")
 
     def log_probabilities(self, data: Transitions, policy: TabularPolicy | DiscretePolicy) -> Float[np.ndarray, " n"]:
-        """log μ̂(a|s) of each row's action.
+        """The logarithm of μ̂(a|s) of each row's action.
 
         Args:
             data: the log, with discrete actions.
@@ -113,7 +113,7 @@ def _regression(x: np.ndarray, actions: np.ndarray, weights: np.ndarray, num_act
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         theta = flat.reshape(x.shape[1], num_actions)
         scores = x @ theta
-        total = logsumexp(scores, axis=1)
+        total = np.asarray(logsumexp(scores, axis=1))
         value = share @ (total - np.sum(scores * taken, axis=1)) + 0.5 * np.sum(penalty * theta**2)
         excess = share[:, None] * (np.exp(scores - total[:, None]) - taken)
         return float(value), (x.T @ excess + penalty * theta).ravel()

@@ -1,0 +1,145 @@
+"""Doubly robust estimation along trajectories: with some Q, V(s) = Σ_a π(a|s)Q(s,a) and ρ = π/μ, backwards from the end
+
+    V̂_t = V(s_t) + ρ_t (r_t + γV̂_{t+1} − Q(s_t,a_t)),   value = (1−γ) E[V̂_0],
+
+which unrolls to (1−γ) E[V(s_0) + Σ_t γᵗ ρ_{0:t} (r_t + γV(s_{t+1}) − Q(s_t,a_t))]: per-decision importance sampling of
+the Bellman residuals. WDR normalises ρ_{0:t} over the episodes at each t, at the price of a bias of O(1/n).
+
+After an end V̂ is 0, and DR is unbiased for any Q that the episode had no part in. At a cut V̂ is V of the state that
+follows, so that the value is that of the infinite horizon, not of the steps that the log shows; it then hangs on V
+there, with a share γ^H of it. Q is LSTDQ's with the given functions, fitted to the other folds of episodes.
+
+They need whole trajectories, discrete actions, μ's probabilities (logged, or estimated by `BehaviorCloning`), and a
+discount below 1. Weights may differ between episodes, not within one.
+
+References:
+    Jiang and Li, Doubly Robust Off-policy Value Evaluation for Reinforcement Learning, ICML 2016; Thomas and
+    Brunskill, Data-Efficient Off-Policy Policy Evaluation for Reinforcement Learning, ICML 2016. Both take the
+    horizon to be the end, where V is 0; with a time limit that is not the end, that would be a bias.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.errors import require_count, require_number
+from gradientdice.functions.design import Functions
+from gradientdice.functions.mlp import MLP
+from gradientdice.inference.direct import DirectAnswer
+from gradientdice.inference.influence import Influence
+from gradientdice.inference.linear import describe
+from gradientdice.policies import Policy
+from gradientdice.related.behavior import Episodes, behavior_notes, importance_ratios, require_behavior
+from gradientdice.related.behavior_cloning import BehaviorCloning
+from gradientdice.related.cross_fitted_q import CrossFittedQ
+from gradientdice.related.needs import require_discounted
+from gradientdice.related.step_weights import StepWeights
+
+
+@dataclass(frozen=True)
+class _DoublyRobust:
+    """What the two share."""
+
+    discount: float
+    behavior: BehaviorCloning | None = None
+    folds: int = 4
+
+    normalised: ClassVar[bool]
+
+    def __post_init__(self) -> None:
+        require_number("discount", self.discount, low=0, high=1)
+        require_behavior(self.behavior)
+        require_count("folds", self.folds, low=2)
+
+    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP | None, seed: int) -> DirectAnswer:
+        """The value, the weight of each row's Bellman residual, and its influence values."""
+        name = type(self).__name__
+        weights = step_weights(name, self.discount, data, policy, self.behavior, self.normalised)
+        q = CrossFittedQ.of(name, data, policy, functions, self.discount, self.folds, seed)
+        residual, episodes = q.scores.residual, weights.episodes
+        firsts = (1 - self.discount) * episodes.weights / episodes.weights.sum()
+        start = float(firsts @ q.first_values)
+        shares = weights.shares(residual) + q.shares(weights.coefficients, firsts)
+        shares[episodes.first] += firsts * q.first_values - start * episodes.weights / episodes.weights.sum()
+        ratio = weights.ratio(np.ones(len(data)) if data.weights is None else data.weights)
+        return DirectAnswer(
+            value=start + weights.total(residual),
+            ratio=ratio,
+            mean_ratio=weights.mean_ratio(also_cut=True),
+            shares=Influence(shares, None, ratio, residual),
+            functions=describe(q.log.functions),
+            status=q.worst.solution.status,
+            solution=q.worst.solution,
+            notes=(*behavior_notes(data, self.behavior), *bootstrap_notes(weights)),
+        )
+
+
+def step_weights(
+    name: str,
+    discount: float,
+    data: Transitions,
+    policy: Policy,
+    behavior: BehaviorCloning | None,
+    normalised: bool,
+) -> StepWeights:
+    """The per-decision weights of a log, or an error that says what it lacks."""
+    require_discounted(name, discount)
+    episodes = Episodes.of(name, data)
+    ratios = importance_ratios(name, data, policy, behavior)
+    return StepWeights.of(name, discount, episodes, ratios, normalised=normalised)
+
+
+def bootstrap_notes(weights: StepWeights) -> tuple[str, ...]:
+    """What V does at a cut."""
+    cut = int((~weights.episodes.terminated).sum())
+    if not cut:
+        return ()
+    return (
+        f"{cut} of {len(weights.episodes)} episodes were cut: V at the cut stands for what follows, with "
+        f"{weights.cut_mass:.3g} of the discounted time, so that the value is that of the infinite horizon if V is "
+        "right there",
+    )
+
+
+@dataclass(frozen=True)
+class DR(_DoublyRobust):
+    """The doubly robust estimate of Jiang and Li.
+
+    Attributes:
+        discount: γ, below 1.
+        behavior: how to estimate μ where the log does not have it.
+        folds: of episodes, for Q.
+
+    Example:
+        >>> import numpy as np, gradientdice as gd
+        >>> mdp, target = gd.mdp.boyan_chain("continuing"), np.tile([0.4, 0.6], (13, 1))
+        >>> data = mdp.rollout(np.full((13, 2), 0.5), episodes=500, horizon=10, rng=np.random.default_rng(0))
+        >>> policy = gd.TabularPolicy(target)
+        >>> first, second = (gd.evaluate(data, policy, estimator) for estimator in (gd.DR(0.9), gd.IS(0.9)))
+        >>> bool(first.standard_error < second.standard_error)
+        True
+    """
+
+    normalised: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class WDR(_DoublyRobust):
+    """The weighted doubly robust estimate of Thomas and Brunskill.
+
+    Attributes:
+        discount: γ, below 1.
+        behavior: how to estimate μ where the log does not have it.
+        folds: of episodes, for Q.
+
+    Example:
+        >>> import gradientdice as gd
+        >>> gd.WDR(0.9).folds
+        4
+    """
+
+    normalised: ClassVar[bool] = True

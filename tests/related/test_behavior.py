@@ -1,0 +1,105 @@
+"""Behaviour cloning and the log as episodes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import gradientdice as gd
+from gradientdice.related.behavior import Episodes, importance_ratios
+from related.problems import leak, loop, rolled, take
+
+HALF = gd.DiscretePolicy(lambda states: np.full((len(states), 2), 0.5), 2)
+
+
+def test_a_table_is_counted():
+    data = rolled(loop(), 50, 5, 0)
+    weights = np.random.default_rng(0).uniform(size=len(data))
+    for smoothing in (0.0, 0.7):
+        found = gd.BehaviorCloning(smoothing).log_probabilities(replace(data, weights=weights), HALF)
+        for row in (0, 3, 77):
+            there = data.states == data.states[row]
+            same = there & (data.actions == data.actions[row])
+            expected = (weights[same].sum() + smoothing) / (weights[there].sum() + 2 * smoothing)
+            assert np.exp(found[row]) == pytest.approx(expected, rel=1e-12)
+    ignored = gd.BehaviorCloning().log_probabilities(replace(data, weights=(data.actions == 0) * 1.0), HALF)
+    assert np.isfinite(ignored).all()
+
+
+def test_vectors_are_fitted():
+    rng = np.random.default_rng(0)
+    errors = []
+    for n in (500, 8000):
+        states = rng.normal(size=(n, 2))
+        logits = np.column_stack([np.sin(states[:, 0]), 0.5 * states[:, 1], np.zeros(n)])
+        probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        actions = (probabilities.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+        data = gd.Transitions(states, actions, np.zeros(n), states)
+        policy = gd.DiscretePolicy(lambda s: np.full((len(s), 3), 1 / 3), 3)
+        found = np.exp(gd.BehaviorCloning(ridge=1e-3).log_probabilities(data, policy))
+        errors.append(np.abs(found - probabilities[np.arange(n), actions]).mean())
+    assert errors[1] < 0.03 and errors[1] < 0.7 * errors[0]
+
+
+def test_the_fit_to_vectors_is_that_to_a_table_where_they_are_the_same():
+    """Few distinct states and enough features: logistic regression reproduces the counts as the ridge goes to 0."""
+    data = rolled(loop(), 200, 5, 0)
+    where = np.array([[-1.0, 0.0], [0.5, 1.0], [1.0, -1.0]])
+    moved = replace(data, states=where[data.states], next_states=where[data.next_states])
+    counted = gd.BehaviorCloning().log_probabilities(data, HALF)
+    fitted = gd.BehaviorCloning(ridge=1e-9).log_probabilities(moved, HALF)
+    np.testing.assert_allclose(fitted, counted, atol=1e-3)
+    doubled = replace(moved, weights=np.full(len(data), 2.0))
+    np.testing.assert_allclose(gd.BehaviorCloning(ridge=1e-9).log_probabilities(doubled, HALF), fitted, atol=1e-6)
+
+
+def test_estimated_probabilities_take_noise_away():
+    """IS with counted frequencies has less variance than with the true ones."""
+    problem = leak()
+    _, target, _, _ = problem
+    known, cloned = [], []
+    for seed in range(150):
+        data, policy = rolled(problem, 100, 4, seed), gd.TabularPolicy(target)
+        known.append(gd.PDIS(0.9).answer(data, policy, None, 0).value)
+        unknown = replace(data, behavior_log_probs=None)
+        cloned.append(gd.PDIS(0.9, gd.BehaviorCloning()).answer(unknown, policy, None, 0).value)
+    assert np.std(cloned) < 0.9 * np.std(known)
+
+
+def test_refusals():
+    for field in ("smoothing", "ridge"):
+        for bad in (-1.0, float("nan")):
+            with pytest.raises(gd.InputError, match=field):
+                gd.BehaviorCloning(**{field: bad})
+    with pytest.raises(gd.InputError, match="features"):
+        gd.BehaviorCloning(features=3)
+    data = replace(rolled(loop(), 5, 5, 0), actions=np.zeros((25, 1)))
+    with pytest.raises(gd.InputError, match="discrete actions"):
+        gd.BehaviorCloning().log_probabilities(data, HALF)
+    with pytest.raises(gd.InputError, match="actions must lie in 0 to 1; row 0 is 2"):
+        importance_ratios("IS", replace(data, actions=np.full(25, 2)), HALF, None)
+    known = gd.LoggedPolicy(next_probabilities=np.full((25, 2), 0.5))
+    with pytest.raises(gd.InputError, match="LoggedPolicy"):
+        importance_ratios("IS", replace(data, actions=np.zeros(25, int)), known, None)
+
+
+def test_episodes_in_any_order():
+    rng = np.random.default_rng(0)
+    data = rolled(leak(), 30, 6, 0)
+    number = rng.permutation(100)[:30] - 50
+    data = replace(data, episodes=number[data.episodes])
+    step = np.array([np.sum(data.episodes[:row] == data.episodes[row]) for row in range(len(data))])
+    order = np.lexsort([rng.random(len(data)), step])
+    data, step = take(data, order), step[order]
+    episodes = Episodes.of("test", data)
+    np.testing.assert_array_equal(episodes.step, step)
+    np.testing.assert_array_equal(np.unique(data.episodes)[episodes.index], data.episodes)
+    ratios = rng.uniform(0.1, 3.0, size=len(data)) * (rng.random(len(data)) < 0.9)
+    products = episodes.products("test", ratios)
+    for index, name in enumerate(np.unique(data.episodes)):
+        rows = np.flatnonzero(data.episodes == name)
+        np.testing.assert_allclose(products[rows], np.cumprod(ratios[rows]), rtol=1e-12)
+        assert episodes.first[index] == rows[0] and episodes.last[index] == rows[-1]
+        assert episodes.length[index] == len(rows) and episodes.terminated[index] == data.terminated[rows[-1]]
+    visited = np.concatenate([rows for _, rows in episodes.forwards()])
+    assert sorted(visited) == list(range(len(data))) and (np.diff(step[visited]) >= 0).all()
