@@ -577,6 +577,32 @@ class TestDegenerate:
         with pytest.raises(gd.InputError, match="never shows|none of the logged"):
             answer(estimator, log, np.tile([0.0, 1.0], (5, 1)))
 
+    @pytest.mark.parametrize(
+        "estimator", [*EVERY, gd.COPTD(1.0, "stochastic", 99), gd.GEM(0.9, "stochastic", 99)], ids=repr
+    )
+    def test_huge_importance_ratios_give_a_status_or_an_error(self, estimator):
+        mdp, target, _ = random_problem(0)
+        log = mdp.rollout(np.full((5, 2), 0.5), 40, 10, np.random.default_rng(0))
+        for logarithm in (-20, -50, -130):
+            odd = np.where(np.arange(400) % 50 == 7, logarithm, log.behavior_log_probs)
+            estimate = gd.evaluate(replace(log, behavior_log_probs=odd), gd.TabularPolicy(target), estimator)
+            assert np.isfinite(estimate.value) and np.isfinite(estimate.interval or 0.0).all()
+            assert estimate.verdict is gd.Verdict.DO_NOT_TRUST
+        with pytest.raises(gd.InputError, match="importance ratio of row 7"):
+            answer(estimator, replace(log, behavior_log_probs=np.where(np.arange(400) == 7, -700, 0.0)), target)
+
+    @pytest.mark.parametrize("estimator", [gd.COPTD(1.0), gd.BCH(1.0)], ids=repr)
+    def test_two_closed_classes_have_no_unique_ratio(self, estimator):
+        transition = np.kron(np.eye(2), np.full((2, 2), 0.5))[:, None].repeat(2, axis=1)
+        states, policy = np.repeat(np.arange(4), 4), np.full((4, 2), 0.5)
+        mdp = gd.mdp.TabularMDP(transition, np.ones((4, 2)), np.full(4, 0.25))
+        data = every_transition(mdp, np.full((4, 2), 0.125), states)
+        data = replace(data, weights=None, **{name: getattr(data, name)[data.weights > 0] for name in (
+            "states", "actions", "rewards", "next_states", "behavior_log_probs")})  # fmt: skip
+        found = answer(estimator, data, policy)
+        assert found.status in (gd.Status.SINGULAR, gd.Status.ILL_CONDITIONED)
+        assert found.value == pytest.approx(1.0)
+
     @pytest.mark.parametrize("estimator", EVERY, ids=repr)
     def test_a_state_that_the_log_only_leads_to(self, estimator):
         log = gd.Transitions([0, 1], [0, 1], [1.0, 2.0], [1, 2], episodes=[0, 0], behavior_log_probs=np.log([0.5, 0.5]))

@@ -25,6 +25,9 @@ from gradientdice.related.state_flow import StateFit, StateFlow
 from gradientdice.solvers.closed_form import whitening
 from gradientdice.solvers.solution import Solution
 
+# Influence values multiply several ratios, and the products must be numbers, too.
+LARGEST = 1e60
+
 
 @dataclass(frozen=True, eq=False)
 class KnownBehavior:
@@ -57,6 +60,12 @@ class KnownBehavior:
         known = require_action_probabilities(name, data, policy)
         linear = linear_functions(name, functions)
         importance = importance_ratios(name, data, policy, behavior)
+        if importance.max() > LARGEST:
+            row = int(np.argmax(importance))
+            raise InputError(
+                f"{name}: the importance ratio of row {row} is {importance[row]:.3g}, too large to solve equations "
+                "with: correct its behavior_log_probs, drop the row, or use GradientDICE."
+            )
         never = np.setdiff1d(np.arange(known.num_actions), data.actions)
         taken = never[known.probabilities_at(data.states)[:, never].max(axis=0, initial=0) > 0]
         if len(taken):
