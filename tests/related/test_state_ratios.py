@@ -619,6 +619,7 @@ class TestRefusals:
             answer(estimator, log, target)
         cloned = answer(replace(estimator, behavior=gd.BehaviorCloning()), log, target)
         assert np.isfinite(cloned.value)
+        assert any("estimated behaviour" in note for note in cloned.notes)
 
     @pytest.mark.parametrize("estimator", EVERY, ids=repr)
     def test_continuous_actions(self, estimator):

@@ -153,6 +153,8 @@ def state_answer(
     shares = None if fit is None else flow.shares(fit, normalised=normalised, from_initial=from_initial)
     if fit is not None and not isinstance(flow.log.functions, Tabular):
         notes = (*notes, "the interval takes the features to be right; it does not cover what they miss")
+    if fit is not None and known.data.behavior_log_probs is None:
+        notes = (*notes, "the interval takes the estimated behaviour probabilities to be known")
     # The log's own weights may not be those of the equations, and the reader knows only the former.
     given = np.ones(len(ratio)) if known.data.weights is None else known.data.weights
     share = np.divide(flow.weights, given, out=np.zeros_like(given), where=given > 0) * given.sum() / flow.weights.sum()
