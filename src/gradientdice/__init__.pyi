@@ -27,8 +27,13 @@ from .policies import DiscretePolicy as DiscretePolicy
 from .policies import LoggedPolicy as LoggedPolicy
 from .policies import SamplingPolicy as SamplingPolicy
 from .policies import TabularPolicy as TabularPolicy
+from .related import BCH as BCH
+from .related import BehaviorCloning as BehaviorCloning
+from .related import COPTD as COPTD
 from .related import DR as DR
 from .related import DRL as DRL
+from .related import DiscountedCOPTD as DiscountedCOPTD
+from .related import GEM as GEM
 from .related import IS as IS
 from .related import LSTDQ as LSTDQ
 from .related import MAGIC as MAGIC
@@ -37,7 +42,6 @@ from .related import RELATED as RELATED
 from .related import WDR as WDR
 from .related import WIS as WIS
 from .related import WPDIS as WPDIS
-from .related import BehaviorCloning as BehaviorCloning
 from .solvers.closed_form import ClosedForm as ClosedForm
 from .solvers.closed_form import solve as solve
 from .solvers.initial import ConstantInit as ConstantInit

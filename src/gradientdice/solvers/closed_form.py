@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Float
 
 from gradientdice.errors import InputError, require_finite, require_number
 from gradientdice.estimators import Estimator
@@ -129,7 +130,7 @@ class ClosedForm:
             if used is not last:
                 for name in ("gram", "next_gram", "mean", "reward"):
                     require_finite(f"moments.{name}", getattr(used, name))
-                last, basis = used, self._basis(used)
+                last, basis = used, whitening(used.gram, self.rank_tolerance)
             fits.append(self._fit(estimator, used, basis))
         return fits
 
@@ -157,14 +158,16 @@ class ClosedForm:
         )
         return LinearFit(discount, moments, solution, adjoint)
 
-    def _basis(self, moments: Moments) -> np.ndarray:
-        size = np.sqrt(np.diag(moments.gram))
-        scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
-        values, vectors = np.linalg.eigh(scale[:, None] * moments.gram * scale)
-        kept = values > self.rank_tolerance * values[-1]
-        if not kept.any():
-            raise InputError("The features are zero on all of the data: there is nothing to solve for.")
-        return scale[:, None] * vectors[:, kept] / np.sqrt(values[kept])
+
+def whitening(gram: Float[np.ndarray, "K K"], rank_tolerance: float) -> Float[np.ndarray, "K r"]:
+    """A basis in which C = I, of the directions that the data show: C is first scaled to a unit diagonal."""
+    size = np.sqrt(np.diag(gram))
+    scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
+    values, vectors = np.linalg.eigh(scale[:, None] * gram * scale)
+    kept = values > rank_tolerance * values[-1]
+    if not kept.any():
+        raise InputError("The features are zero on all of the data: there is nothing to solve for.")
+    return scale[:, None] * vectors[:, kept] / np.sqrt(values[kept])
 
 
 def solve(estimator: Estimator, moments: Moments) -> Solution:
