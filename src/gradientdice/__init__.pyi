@@ -28,6 +28,8 @@ from .policies import LoggedPolicy as LoggedPolicy
 from .policies import SamplingPolicy as SamplingPolicy
 from .policies import TabularPolicy as TabularPolicy
 from .related import LSTDQ as LSTDQ
+from .related import MQL as MQL
+from .related import MWL as MWL
 from .related import RELATED as RELATED
 from .solvers.closed_form import ClosedForm as ClosedForm
 from .solvers.closed_form import solve as solve

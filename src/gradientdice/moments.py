@@ -169,9 +169,9 @@ class Moments:
         return cls(
             gram=cross_product(current, current, weights, width) * scale,
             next_gram=cross_product(following, current, weights, width) * scale,
-            mean=_weighted_sum(current, weights, width) * scale,
+            mean=weighted_sum(current, weights, width) * scale,
             initial=None,
-            reward=_weighted_sum(current, weights * rewards, width) * scale,
+            reward=weighted_sum(current, weights * rewards, width) * scale,
             weight=total,
         )
 
@@ -216,7 +216,7 @@ class Moments:
             row = Moments.from_rows(loop, loop, np.zeros(1), np.array([weight]), design.width)
             moments = replace(moments + row, absorbing_weight=weight)
         if initial is not None:
-            mean = _weighted_sum(initial, np.ones(len(initial)), design.width) / len(initial)
+            mean = weighted_sum(initial, np.ones(len(initial)), design.width) / len(initial)
             moments = replace(moments, initial=mean, initial_weight=float(len(initial)))
         starts = 0.0 if moments.initial is None else np.abs(moments.initial)
         reached = np.abs(moments.next_gram).sum(axis=1) + starts
@@ -225,7 +225,7 @@ class Moments:
         return moments
 
 
-def _weighted_sum(rows: Rows, weights: np.ndarray, width: int) -> np.ndarray:
+def weighted_sum(rows: Rows, weights: np.ndarray, width: int) -> np.ndarray:
     """Σ_i weights_i x_i."""
     if not isinstance(rows, BlockRows):
         return np.asarray(rows.matrix(width).T @ weights)

@@ -2,9 +2,13 @@
 
 from gradientdice.inference.direct import DirectEstimator
 from gradientdice.related.lstdq import LSTDQ
+from gradientdice.related.mql import MQL
+from gradientdice.related.mwl import MWL
 
 RELATED: dict[str, type[DirectEstimator]] = {
     "lstdq": LSTDQ,
+    "mql": MQL,
+    "mwl": MWL,
 }
 
-__all__ = ["LSTDQ", "RELATED"]
+__all__ = ["LSTDQ", "MQL", "MWL", "RELATED"]

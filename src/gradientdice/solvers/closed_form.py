@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Float
 
 from gradientdice.errors import InputError, require_finite, require_number
 from gradientdice.estimators import Estimator
@@ -158,13 +159,18 @@ class ClosedForm:
         return LinearFit(discount, moments, solution, adjoint)
 
     def _basis(self, moments: Moments) -> np.ndarray:
-        size = np.sqrt(np.diag(moments.gram))
-        scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
-        values, vectors = np.linalg.eigh(scale[:, None] * moments.gram * scale)
-        kept = values > self.rank_tolerance * values[-1]
-        if not kept.any():
-            raise InputError("The features are zero on all of the data: there is nothing to solve for.")
-        return scale[:, None] * vectors[:, kept] / np.sqrt(values[kept])
+        return whitening(moments.gram, self.rank_tolerance)
+
+
+def whitening(gram: Float[np.ndarray, "K K"], rank_tolerance: float) -> Float[np.ndarray, "K r"]:
+    """T with TᵀCT = I on the directions that the data show."""
+    size = np.sqrt(np.diag(gram))
+    scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
+    values, vectors = np.linalg.eigh(scale[:, None] * gram * scale)
+    kept = values > rank_tolerance * values[-1]
+    if not kept.any():
+        raise InputError("The features are zero on all of the data: there is nothing to solve for.")
+    return scale[:, None] * vectors[:, kept] / np.sqrt(values[kept])
 
 
 def solve(estimator: Estimator, moments: Moments) -> Solution:
