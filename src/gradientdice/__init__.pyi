@@ -27,10 +27,14 @@ from .policies import DiscretePolicy as DiscretePolicy
 from .policies import LoggedPolicy as LoggedPolicy
 from .policies import SamplingPolicy as SamplingPolicy
 from .policies import TabularPolicy as TabularPolicy
+from .related import FQE as FQE
 from .related import LSTDQ as LSTDQ
 from .related import MQL as MQL
 from .related import MWL as MWL
 from .related import RELATED as RELATED
+from .related import BlackBox as BlackBox
+from .related import ReadOut as ReadOut
+from .related import RegularizedLagrangian as RegularizedLagrangian
 from .solvers.closed_form import ClosedForm as ClosedForm
 from .solvers.closed_form import solve as solve
 from .solvers.initial import ConstantInit as ConstantInit

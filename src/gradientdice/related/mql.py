@@ -94,8 +94,8 @@ class MQL:
         if len(matrix) < matrix.shape[1]:
             raise InputError(
                 f"MQL's discriminator has {len(matrix)} features and Q {matrix.shape[1]} parameters"
-                f"{', the average reward among them' if average else ''}: Q is not unique. Give a discriminator with at "
-                "least as many, a constant feature, or fewer functions."
+                f"{', the average reward among them' if average else ''}: Q is not unique. Give a discriminator with "
+                "at least as many, a constant feature, or fewer functions."
             )
         factored = FactoredLeastSquares(LeastSquares(matrix, pairing.reward))
         params, q = factored.solution, factored.apply_inverse(goal)

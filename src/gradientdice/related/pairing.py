@@ -5,7 +5,7 @@ With δ = g − γḡ' the change of g along a transition, all that a linear min
     F = E[δ uᵀ],   v = E[u],   c = E[u r],   b = E_μ0[ḡ].
 
 A weight u·w conserves the flow of every g if Fw = (1−γ)b; a g·θ solves the Bellman equation in the eyes of every u if
-Fᵀθ = c. The absorbing state and, at discount 1, restarts are as in `Moments`. One pass, O(n) memory beside the features.
+Fᵀθ = c. The absorbing state and, at discount 1, restarts are as in `Moments`.
 """
 
 from __future__ import annotations
