@@ -59,7 +59,10 @@ def mql(x, x_next, x0, z, rewards, weights, discount):
 def black_box_matrix(z, z_next):
     n = len(z)
     return np.array(
-        [[z_next[i] @ z_next[j] - z_next[i] @ z[j] - z[i] @ z_next[j] + z[i] @ z[j] for j in range(n)] for i in range(n)]
+        [
+            [z_next[i] @ z_next[j] - z_next[i] @ z[j] - z[i] @ z_next[j] + z[i] @ z[j] for j in range(n)]
+            for i in range(n)
+        ]
     )
 
 

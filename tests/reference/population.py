@@ -88,5 +88,10 @@ def boyan(variant):
     """Boyan's Chain; its last state in the episodic variant is an absorbing one of its own."""
     mdp = gd.mdp.boyan_chain(variant)
     return Problem(
-        mdp.transition, mdp.reward, np.arange(13), np.tile([0.1, 0.9], (13, 1)), np.full((13, 2), 1 / 26), np.zeros((13, 2))
+        mdp.transition,
+        mdp.reward,
+        np.arange(13),
+        np.tile([0.1, 0.9], (13, 1)),
+        np.full((13, 2), 1 / 26),
+        np.zeros((13, 2)),
     )

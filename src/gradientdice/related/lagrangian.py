@@ -31,7 +31,7 @@ References:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -55,7 +55,7 @@ from gradientdice.solvers.solution import Solution
 from gradientdice.solvers.status import Status
 
 # Where ζ ≥ 0 is not regularised the programme is solved by proximal steps of this size, until they stand still.
-PROXIMAL, PROXIMAL_STEPS, STILL = 1e-2, 2000, 1e-13
+PROXIMAL, PROXIMAL_STEPS, STILL = 1e-4, 500, 1e-10
 
 
 class ReadOut(Enum):
@@ -157,7 +157,7 @@ class RegularizedLagrangian:
         pairing = Pairing.create(data, policy, functions, functions, self.discount, seed)
         system = _System.create(self, pairing, _white(pairing.ratio_gram, pairing.absorbing))
         if self.positive and (system.ratio < -1e-12).any():
-            system = _System.create(self, pairing, _active_basis(self, pairing))
+            system = _optimal(self, pairing, _System.create(self, pairing, _active_basis(self, pairing)))
         value, shares = _read(self, pairing, system)
         notes = misfit_notes(pairing.ratio.functions)
         solution = Solution(system.ratio, system.critic, system.multiplier, system.status, system.stats)
@@ -242,7 +242,7 @@ def _white(gram: np.ndarray, absorbing: bool) -> np.ndarray:
     tolerance = ClosedForm().rank_tolerance
     if not absorbing:
         return whitening(gram, tolerance)
-    return scipy.linalg.block_diag(whitening(gram[:-1, :-1], tolerance), 1 / np.sqrt(gram[-1, -1]))
+    return np.asarray(scipy.linalg.block_diag(whitening(gram[:-1, :-1], tolerance), 1 / np.sqrt(gram[-1, -1])))
 
 
 def _penalty(regularizer: float, size: int, absorbing: bool) -> np.ndarray:
@@ -299,6 +299,17 @@ def _active_basis(estimator: RegularizedLagrangian, pairing: Pairing) -> np.ndar
     basis = np.zeros((len(mass), len(active)))
     basis[active, np.arange(len(active))] = 1 / np.sqrt(mass[active])
     return basis
+
+
+def _optimal(estimator: RegularizedLagrangian, pairing: Pairing, system: _System) -> _System:
+    """The system, marked if ζ is negative somewhere or would gain where it is 0."""
+    gain = estimator.reward_weight * pairing.reward - pairing.flow.T @ system.critic - system.multiplier * pairing.mean
+    size = float(np.abs(pairing.mean * system.ratio).max())
+    outside = system.ratio == 0
+    wrong = float(np.maximum(gain[outside], 0).max(initial=0)) + float(
+        np.maximum(-pairing.mean * system.ratio, 0).max()
+    )
+    return system if wrong <= 1e-7 * size else replace(system, status=Status.NOT_CONVERGED)
 
 
 def _read(estimator: RegularizedLagrangian, pairing: Pairing, system: _System) -> tuple[float, Influence]:

@@ -193,12 +193,13 @@ class _Sums:
 
     @classmethod
     def create(cls, us: LogDesign, gs: LogDesign) -> _Sums:
-        total, same = None, us is gs
+        total: list[np.ndarray] | None = None
+        same = us is gs
         for (_, u), (_, g) in zip(us.chunks(), gs.chunks(), strict=True):
             m = u.weights
             cross = cross_product(g.current, u.current, m, g.width, u.width)
             mean = weighted_sum(u.current, m, u.width)
-            part = (
+            part = [
                 cross,
                 cross_product(g.following, u.current, m, g.width, u.width),
                 mean,
@@ -207,11 +208,11 @@ class _Sums:
                 cross if same else cross_product(g.current, g.current, m, g.width),
                 mean if same else weighted_sum(g.current, m, g.width),
                 weighted_sum(u.current, m * u.ended, u.width),
-            )
-            total = part if total is None else tuple(mine + theirs for mine, theirs in zip(total, part, strict=True))
+            ]
+            total = part if total is None else [mine + theirs for mine, theirs in zip(total, part, strict=True)]
         assert total is not None
         weights = us.data.weights
-        return cls(*total, float(len(us.data) if weights is None else weights.sum()))
+        return cls(*total, weight=float(len(us.data) if weights is None else weights.sum()))
 
     def absorbed(self, us: LogDesign, gs: LogDesign) -> _Sums:
         """With the absorbing state's own row, from which nothing leads away and where no reward falls."""
