@@ -73,6 +73,15 @@ def test_shares_are_derivatives_for_two_classes(make, discount, ending):
             )
             size = np.abs(shares.rows).max()
             assert (up - down) / 2e-4 * data.weights[row] == pytest.approx(shares.rows[row], abs=1e-5 * size)
+        if discount == 1 and not ending:
+            assert shares.initial is None
+            continue
+        many = np.tile(data.initial_states, 50)
+        base = estimator.answer(replace(data, initial_states=many), case.policy, SMALL, 0).value
+        for start in range(3):
+            one_more = replace(data, initial_states=np.append(many, data.initial_states[start]))
+            moved = 50 * (estimator.answer(one_more, case.policy, SMALL, 0).value - base)
+            assert moved == pytest.approx(shares.initial[start], abs=2e-3 * np.abs(shares.initial).max())
 
 
 def test_self_normalised_values_shift_with_the_reward_and_others_need_not():
@@ -91,7 +100,7 @@ def test_self_normalised_values_shift_with_the_reward_and_others_need_not():
 
 @pytest.mark.parametrize("estimator", [gd.MWL(0.9, TABLE), gd.MQL(0.9, TABLE)], ids=repr)
 def test_the_absorbing_state_weighs_nothing(estimator):
-    """One end among a thousand copies of the log moves the self-loop's weight a thousandfold, and the value not at all."""
+    """In fifty copies of a log the self-loop has a fiftieth of the share it had, and the value is the same."""
     case = problem(2, ending=True)
     data = case.sample(80, np.random.default_rng(1))
     columns = ("states", "actions", "rewards", "next_states", "terminated")
