@@ -119,18 +119,20 @@ LearnerRows = DenseRows | SparseRows  # what the compiled learners take
 Rows = LearnerRows | BlockRows
 
 
-def cross_product(left: Rows, right: Rows, weights: np.ndarray, width: int) -> np.ndarray:
-    """leftᵀ diag(weights) right, (width, width)."""
+def cross_product(
+    left: Rows, right: Rows, weights: np.ndarray, width: int, right_width: int | None = None
+) -> np.ndarray:
+    """leftᵀ diag(weights) right, (width, right_width); the two widths are one if the second is left out."""
     if isinstance(left, BlockRows) and isinstance(right, BlockRows):
         return _block_product(left, right, weights)
-    x, y = left.matrix(width), right.matrix(width)
+    x, y = left.matrix(width), right.matrix(width if right_width is None else right_width)
     product = x.T @ (y if np.all(weights == 1) else y * weights[:, None])
     return product if isinstance(product, np.ndarray) else product.toarray()
 
 
 def _block_product(left: BlockRows, right: BlockRows, weights: np.ndarray) -> np.ndarray:
     """Block by block: only rows that have weight in a block are multiplied."""
-    size, actions = right.base.shape[1], right.weights.shape[1]
+    left_size, size, actions = left.base.shape[1], right.base.shape[1], right.weights.shape[1]
     product = np.zeros((left.width, right.width))
     for a in range(actions):
         rows = np.flatnonzero(right.weights[:, a])
@@ -142,9 +144,8 @@ def _block_product(left: BlockRows, right: BlockRows, weights: np.ndarray) -> np
             share = left.weights[rows, b]
             used = np.flatnonzero(share)
             if len(used):
-                product[b * size : (b + 1) * size, columns] = (left.base[rows[used]] * share[used, None]).T @ scaled[
-                    used
-                ]
+                block = (left.base[rows[used]] * share[used, None]).T @ scaled[used]
+                product[b * left_size : (b + 1) * left_size, columns] = block
         if left.absorbing is not None:
             product[-1, columns] = left.absorbing[rows] @ scaled
     return product

@@ -85,11 +85,13 @@ def neural_doubly_robust(
             tau = _mean(outcome.players.ratio, inputs.current[rows], members, estimator)
             mean_ratio = float(outcome.curve[:, -1, 1].mean())
             q = _mean(layers, inputs.current[rows], members)
-            following = _expected(layers, inputs.following[rows], inputs.following_weights[rows], members)
+            following = expected_output(layers, inputs.following[rows], inputs.following_weights[rows], members)
             following[inputs.ended[rows]] = 0.0
             if initial is not None and inputs.initial is not None and inputs.initial_weights is not None:
                 starts = np.flatnonzero(folds.initial == fold)
-                initial[starts] = _expected(layers, inputs.initial[starts], inputs.initial_weights[starts], members)
+                initial[starts] = expected_output(
+                    layers, inputs.initial[starts], inputs.initial_weights[starts], members
+                )
                 if inputs.restarts:
                     following[inputs.ended[rows]] = initial[starts].mean()
             ratio[rows] = tau / mean_ratio
@@ -113,7 +115,7 @@ def _mean(layers, inputs: np.ndarray, members: int, estimator: Estimator | None 
     return np.mean(outputs if estimator is None else [np.asarray(estimator.ratio(o)) for o in outputs], axis=0)
 
 
-def _expected(layers, inputs: np.ndarray, weights: np.ndarray, members: int) -> np.ndarray:  # noqa: ANN001 - layers
+def expected_output(layers, inputs: np.ndarray, weights: np.ndarray, members: int) -> np.ndarray:  # noqa: ANN001 - layers
     """The policy's mean of the ensemble's outputs over actions or draws: (n, m, d) -> (n,)."""
     flat = _mean(layers, inputs.reshape(-1, inputs.shape[-1]), members)
     return np.sum(flat.reshape(weights.shape) * weights, axis=1)

@@ -7,9 +7,10 @@ from jaxtyping import Float
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
-from gradientdice.functions.design import Functions
+from gradientdice.functions.design import FeatureMap, Functions
 from gradientdice.functions.kernel import RandomFourier
 from gradientdice.functions.mlp import MLP
+from gradientdice.functions.tabular import Tabular
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, TabularPolicy
 
 
@@ -70,3 +71,10 @@ def linear_functions(name: str, functions: Functions | MLP | None) -> Functions:
     if isinstance(functions, MLP):
         raise InputError(f"{name} is for linear functions: give Tabular, LinearFeatures, RandomFourier or Nystrom.")
     return RandomFourier() if functions is None else functions
+
+
+def misfit_notes(functions: FeatureMap) -> tuple[str, ...]:
+    """What the interval of a linear fit does not know."""
+    if isinstance(functions, Tabular):
+        return ()
+    return ("the interval takes the features to be right; it does not cover what they miss",)

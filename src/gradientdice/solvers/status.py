@@ -29,6 +29,12 @@ class Status(Enum):
         "Remedy: a larger radius, or none, in which case it is chosen from the closed form."
     )
 
+    NOT_CONVERGED = (
+        "The iteration did not reach its fixed point; the last iterate is given. Causes: a spectral radius of 1 or more, as "
+        "happens off-policy when features are not a table, or one so near to 1 that the given number of iterations is too "
+        "small. Remedies: LSTDQ, which solves for the fixed point itself, a table, other features, or more iterations."
+    )
+
     @property
     def ok(self) -> bool:
         """Whether the numbers can be used as they are."""
