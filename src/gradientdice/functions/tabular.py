@@ -36,13 +36,13 @@ class Tabular:
 
     def at(self, states: Int[np.ndarray, " n"], actions: Int[np.ndarray, " n"]) -> SparseRows:
         """x(s,a), one entry a row."""
-        self._check("states", states, self.num_states)
-        self._check("actions", actions, self.num_actions)
+        self.check("states", states, self.num_states)
+        self.check("actions", actions, self.num_actions)
         return SparseRows((states.astype(np.int64) * self.num_actions + actions).astype(np.int32)[:, None])
 
     def expected(self, states: Int[np.ndarray, " n"], policy: StatePolicy, rng: np.random.Generator) -> SparseRows:
         """Σ_a π(a|s) x(s,a), exactly: one entry an action."""
-        self._check("states", states, self.num_states)
+        self.check("states", states, self.num_states)
         if isinstance(policy, SamplingPolicy):
             raise InputError("A tabular model needs action probabilities: use TabularPolicy or DiscretePolicy.")
         if policy.num_actions != self.num_actions:
@@ -51,7 +51,8 @@ class Tabular:
         return SparseRows(indices.astype(np.int32), policy.probabilities_at(states))
 
     @staticmethod
-    def _check(name: str, values: np.ndarray, count: int) -> None:
+    def check(name: str, values: np.ndarray, count: int) -> None:
+        """An error unless these are whole numbers below `count`."""
         if values.ndim != 1 or values.dtype.kind not in "iu":
             raise InputError(
                 f"{name} must be whole numbers of shape (n,) for a table, not {values.dtype} of shape {values.shape}. "

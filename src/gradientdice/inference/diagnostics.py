@@ -66,6 +66,8 @@ class Diagnostics:
         flow_residual: how far the ratio is from conserving the flow on rows that its fit did not see, in standard
             deviations of what noise alone would give; None where the fit saw all rows. It has no threshold: a
             doubly robust answer forgives what the ratio misses where Q fits.
+        unlogged: in a large table, the share of the policy's steps with an action that the log never shows there; None
+            elsewhere, where such a log is refused.
     """
 
     effective_sample_size: float
@@ -81,10 +83,11 @@ class Diagnostics:
     relative_error: float
     bellman_misfit: float
     flow_residual: float | None = None
+    unlogged: float | None = None
 
     def checks(self) -> list[Check]:
         """Every figure that has thresholds, judged."""
-        return [
+        checks = [
             _above(
                 "effective sample size",
                 self.effective_sample_size,
@@ -150,6 +153,18 @@ class Diagnostics:
                 "fewer or better scaled features, a larger rank_tolerance",
             ),
         ]
+        if self.unlogged is not None:
+            checks.append(
+                _below(
+                    "steps that were never logged",
+                    self.unlogged,
+                    0.001,
+                    0.05,
+                    "share of the policy's steps with an action that the log never shows in that state",
+                    "log more data there, or use features that generalise",
+                )
+            )
+        return checks
 
     @property
     def verdict(self) -> Verdict:
@@ -184,6 +199,7 @@ def diagnose(
     mean_ratio: float,
     misfit: float,
     flow: float | None,
+    unlogged: float | None = None,
 ) -> Diagnostics:
     """Measures a ratio over a log, and the solve that found it."""
     mass = np.abs(weights * ratio)
@@ -208,6 +224,7 @@ def diagnose(
         relative_error=0.0 if error is None or spread == 0 else error / spread,
         bellman_misfit=misfit,
         flow_residual=flow,
+        unlogged=unlogged,
     )
 
 

@@ -34,6 +34,7 @@ class DirectAnswer:
         status: how the computation ended.
         solution: the parameters behind it, if it solved a system.
         notes: what the reader should know.
+        unlogged: for a large table, the share of the policy's steps that the log cannot show.
     """
 
     value: float
@@ -44,6 +45,7 @@ class DirectAnswer:
     status: Status = Status.OK
     solution: Solution | None = None
     notes: tuple[str, ...] = ()
+    unlogged: float | None = None
 
 
 @runtime_checkable

@@ -134,6 +134,7 @@ class _Fitted:
     misfit: float = 0.0
     flow: float | None = None
     status: Status | None = None  # where there is no solution
+    unlogged: float | None = None
 
 
 def _estimate(
@@ -151,7 +152,15 @@ def _estimate(
     diagnostics = None
     if ratio is not None and fitted.mean_ratio is not None:
         diagnostics = diagnose(
-            ratio, weights, data.rewards, solution, fitted.error, fitted.mean_ratio, fitted.misfit, fitted.flow
+            ratio,
+            weights,
+            data.rewards,
+            solution,
+            fitted.error,
+            fitted.mean_ratio,
+            fitted.misfit,
+            fitted.flow,
+            fitted.unlogged,
         )
     return Estimate(
         value=fitted.value,
@@ -210,6 +219,7 @@ def _with_interval(
         notes,
         misfit=misfit,
         status=answer.status,
+        unlogged=answer.unlogged,
     )
 
 

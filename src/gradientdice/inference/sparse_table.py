@@ -1,0 +1,190 @@
+"""Large tables: the closed form by way of the model that the log itself is, in time and memory that follow the log.
+
+With a table and no ridge, the ratio that solves the flow equations is τ = d̂ / d̂_μ, with d̂ the occupancy in the
+empirical model, and the matching Q is that model's. Both are sparse linear systems over states: nothing of the size
+(S·A)² exists. The answer is the one that the dense closed form gives.
+
+In a large table some pair that the policy takes is always missing from the log. Where the policy would take an action
+that the log never shows in that state, the logged ones take its place in proportion; a state that was reached but never
+left leads to the first start. The share of the policy's steps in which that happens is part of the answer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError
+from gradientdice.functions.stream import LogDesign
+from gradientdice.functions.tabular import Tabular
+from gradientdice.inference.direct import DirectAnswer
+from gradientdice.inference.doubly_robust import combine
+from gradientdice.inference.folds import HeldOut
+from gradientdice.mdp.sparse import SparseMDP
+from gradientdice.policies import LoggedPolicy, Policy, SamplingPolicy
+
+# A table of more pairs than this is solved sparsely: below it the dense system takes well under a second.
+LARGEST_DENSE = 1_000
+
+
+def is_large_table(functions: object) -> bool:
+    """Whether these functions are a table that is solved sparsely."""
+    return isinstance(functions, Tabular) and functions.num_features > LARGEST_DENSE
+
+
+def sparse_table_answer(log: LogDesign, discount: float) -> DirectAnswer:
+    """The exact solution of the flow equations of a table, with its ratio and influence values."""
+    data, functions = log.data, log.functions
+    assert isinstance(functions, Tabular)
+    model = _Model(data, log.policy, functions, discount)
+    ratio, residual, values, norm, outside = model.solved(data.rewards)
+    notes = ["solved sparsely, as the model that the log itself is"]
+    if model.unlogged > 0:
+        notes.append(
+            f"in {model.unlogged:.2g} of its steps the policy takes an action that the log never shows in that state, "
+            "or is in a state that the log never leaves: the interval does not know what is missed there"
+        )
+    restarts = model.ended if discount == 1 and model.end is not None else None
+    starts = None if model.initial is None or (discount == 1 and restarts is None) else values[model.initial]
+    scores = HeldOut(ratio, residual, np.full(len(data), norm), starts, restarts)
+    answer = combine(discount, model.weights, scores, 1.0)
+    return DirectAnswer(
+        answer.value,
+        ratio,
+        float(np.average(ratio, weights=model.weights)) + outside,
+        answer.shares,
+        repr(functions),
+        notes=tuple(notes),
+        unlogged=model.unlogged,
+    )
+
+
+class _Model:
+    """The log as an MDP over the states that it shows, and where each row lies in it.
+
+    Where episodes end there is one more state, the last: below discount 1 it absorbs, at discount 1 it is a portal to
+    the next start, which takes no time.
+
+    Attributes:
+        weights: (n,) of the rows.
+        pair, following: (n,) each row's pair and next state in the model.
+        initial: (n0,) the initial states in the model, None if the log has none.
+        ended: (n,) rows after which the episode ended.
+        end: the last state, None if no episode ends.
+        policy: (S, A), on what is logged alone.
+        missing: (S,) the policy's probability of actions that are not logged there.
+        unlogged: the share of the policy's steps to which that happens; known once it is solved.
+        mdp: the model.
+    """
+
+    def __init__(self, data: Transitions, policy: Policy, functions: Tabular, discount: float) -> None:
+        n, actions = len(data), functions.num_actions
+        self.discount = discount
+        self.weights = np.ones(n) if data.weights is None else data.weights
+        self.ended = np.zeros(n, dtype=bool) if data.terminated is None else data.terminated
+        starts = data.start_states
+        if isinstance(policy, LoggedPolicy) and not policy.knows_initial:
+            starts = None
+        if starts is None and (discount < 1 or self.ended.any()):
+            raise InputError(
+                "A discount below 1, and ended episodes at discount 1, need initial states and the log has none: give "
+                "initial_states, or episodes, whose first states then serve."
+            )
+        every = [data.states, np.where(self.ended, data.states, data.next_states)]
+        every += [] if starts is None else [starts]
+        for states in every:
+            functions.check("states", states, functions.num_states)
+        functions.check("actions", data.actions, actions)
+        names, where = np.unique(np.concatenate(every), return_inverse=True)
+        self.end = len(names) if self.ended.any() else None
+        self.pair = where[:n] * actions + data.actions
+        self.following = where[n : 2 * n].copy()
+        if self.end is not None:
+            self.following[self.ended] = self.end
+        self.initial = None if starts is None else where[2 * n :]
+        size = len(names) + (self.end is not None)
+        self.policy = self._policy(data, policy, names, size, actions)
+        self._logged = np.bincount(self.pair, weights=self.weights, minlength=size * actions)
+        self.policy, self.missing = self._on_what_is_logged()
+        self.unlogged = 0.0
+        self.mdp = self._mdp(data)
+
+    def solved(self, rewards: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
+        """τ and r + γV' − Q at each row, V at each state, the average at discount 1, and the absorbing state's mass."""
+        mdp, discount = self.mdp, self.discount
+        occupancy = mdp.occupancy(self.policy, discount)
+        outside = 0.0 if self.end is None else float(occupancy[self.end].sum())
+        average = 0.0
+        self.unlogged = float(occupancy.sum(axis=1) @ self.missing) / (1 - outside)
+        if discount == 1:
+            occupancy, outside = occupancy / (1 - outside), 0.0
+            real = np.ones(occupancy.shape, dtype=bool)
+            if self.end is not None:
+                real[self.end] = False
+            average = float(np.sum((occupancy * mdp.reward)[real]))
+            # With the average taken off every step but the portal's, the chain's own average is 0.
+            mdp = SparseMDP(mdp.transition, np.where(real, mdp.reward - average, 0.0), mdp.initial)
+        q = mdp.q_values(self.policy, discount)
+        values = np.sum(self.policy * q, axis=1)
+        own = q.ravel()[self.pair] + average
+        share = self._logged / self.weights.sum()
+        ratio = occupancy.ravel()[self.pair] / share[self.pair]
+        return ratio, rewards + discount * values[self.following] - own, values, average, outside
+
+    def _policy(self, data: Transitions, policy: Policy, names: np.ndarray, size: int, actions: int) -> np.ndarray:
+        if isinstance(policy, SamplingPolicy):
+            raise InputError("A tabular model needs action probabilities: use TabularPolicy or DiscretePolicy.")
+        table = np.zeros((size, actions))
+        table[:, 0] = 1.0  # where nothing is asked, and in the absorbing state
+        if isinstance(policy, LoggedPolicy):
+            known = policy.at_next(slice(None), len(data)).probabilities_at(data.next_states)  # type: ignore[union-attr]
+            table[self.following[~self.ended]] = known[~self.ended]
+            if self.initial is not None:
+                table[self.initial] = policy.at_initial(len(self.initial)).probabilities_at(names[self.initial])  # type: ignore[union-attr]
+        else:
+            if policy.num_actions != actions:
+                raise InputError(f"The policy has {policy.num_actions} actions but the table has {actions}.")
+            table[: len(names)] = policy.probabilities_at(names)
+        return table
+
+    def _on_what_is_logged(self) -> tuple[np.ndarray, np.ndarray]:
+        """The policy with the actions that are not logged in a state left out, and how much that leaves out."""
+        logged = np.asarray(self._logged.reshape(self.policy.shape) > 0)
+        kept = np.where(logged, self.policy, 0.0)
+        total = kept.sum(axis=1)
+        missing = 1 - total
+        if self.end is not None:
+            total[self.end], missing[self.end] = 0.0, 0.0
+        # Where no action of the policy's is logged, any that is; where none is, the first, which leads to a start.
+        somewhere = np.any(logged, axis=1, keepdims=True)
+        fallback = np.where(somewhere, logged, np.arange(self.policy.shape[1]) == 0)
+        fallback = fallback / fallback.sum(axis=1, keepdims=True)
+        policy = np.where(total[:, None] > 0, kept / np.maximum(total, 1e-300)[:, None], fallback)
+        return policy, np.where(missing > 1e-12, missing, 0.0)
+
+    def _mdp(self, data: Transitions) -> SparseMDP:
+        size, actions = self.policy.shape
+        start = np.zeros(size)
+        if self.initial is None:
+            start[0] = 1.0  # not asked for at discount 1 where nothing ends
+        else:
+            start[:] = np.bincount(self.initial, minlength=size) / len(self.initial)
+        # The policy takes a pair that was never logged only where nothing is: from there it starts again.
+        empty = np.flatnonzero(self._logged <= 0)
+        first = int(self.following[0] if self.initial is None else self.initial[0])
+        rows, columns = [self.pair, empty], [self.following, np.full(len(empty), first)]
+        shares = [self.weights / np.maximum(self._logged[self.pair], 1e-300), np.ones(len(empty))]
+        if self.end is not None:
+            inside = empty // actions != self.end
+            rows[1], columns[1], shares[1] = empty[inside], columns[1][inside], shares[1][inside]
+            places = np.array([self.end]) if self.discount < 1 else np.flatnonzero(start)
+            rows.append(np.repeat(self.end * actions + np.arange(actions), len(places)))
+            columns.append(np.tile(places, actions))
+            shares.append(np.ones(actions) if self.discount < 1 else np.tile(start[places], actions))
+        transition = csr_array(
+            (np.concatenate(shares), (np.concatenate(rows), np.concatenate(columns))), shape=(size * actions, size)
+        )
+        reward = np.bincount(self.pair, weights=self.weights * data.rewards, minlength=size * actions)
+        reward = np.divide(reward, self._logged, out=np.zeros_like(reward), where=self._logged > 0)
+        return SparseMDP(transition, reward.reshape(size, actions), start)

@@ -1,0 +1,117 @@
+"""Large tables, solved sparsely: the same answers as the dense closed form, in memory that follows the log."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import gradientdice as gd
+from conftest import random_problem
+from gradientdice.functions.stream import LogDesign
+from gradientdice.inference import linear, sparse_table
+from gradientdice.inference.intervals import independent_shares, standard_error
+
+
+def log_of(kind, seed=0, rows=600):
+    mdp, target, data_dist = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    data = mdp.sample(rows, data_dist, rng)
+    if kind == "ending":
+        data = replace(data, terminated=rng.random(rows) < 0.2)
+    if kind == "episodes":
+        data = replace(data, initial_states=None, episodes=np.arange(rows) // 6, terminated=np.arange(rows) % 6 == 5)
+    if kind == "weighted":
+        data = replace(data, weights=rng.integers(1, 4, size=rows).astype(float))
+    return data, gd.TabularPolicy(target)
+
+
+def both(data, policy, discount, table=None):
+    log = LogDesign(data, policy, table or gd.Tabular(5, 2))
+    dense = linear.linear_answer(log, gd.GradientDICE(discount), gd.ClosedForm())
+    return dense, sparse_table.sparse_table_answer(log, discount)
+
+
+@pytest.mark.parametrize("kind", ["plain", "ending", "episodes", "weighted"])
+@pytest.mark.parametrize("discount", [0.0, 0.5, 0.95, 1.0])
+def test_agrees_with_the_dense_closed_form(kind, discount):
+    data, policy = log_of(kind)
+    dense, sparse = both(data, policy, discount)
+    assert sparse.value == pytest.approx(dense.value, rel=1e-9)
+    np.testing.assert_allclose(sparse.ratio, dense.ratio, rtol=1e-7, atol=1e-9)
+    assert sparse.mean_ratio == pytest.approx(1.0, abs=1e-9)
+    errors = [standard_error(independent_shares(answer.shares, data)) for answer in (dense, sparse)]
+    assert errors[1] == pytest.approx(errors[0], rel=1e-6)
+    weights = np.ones(len(data)) if data.weights is None else data.weights
+    assert np.average(sparse.ratio * data.rewards, weights=weights) == pytest.approx(sparse.value, rel=1e-9)
+
+
+def test_a_state_that_nothing_reaches_may_lack_actions():
+    """At discount 1 it must not count as a class of its own."""
+    data, policy = log_of("plain")
+    more = gd.Transitions(
+        np.append(data.states, 5),
+        np.append(data.actions, 0),
+        np.append(data.rewards, 9.0),
+        np.append(data.next_states, 0),
+    )
+    wider = gd.TabularPolicy(np.vstack([np.asarray(policy), [0.0, 1.0]]))
+    dense, _ = both(data, policy, 1.0)
+    _, sparse = both(more, wider, 1.0, gd.Tabular(6, 2))
+    assert sparse.value == pytest.approx(dense.value, rel=1e-9)
+    assert sparse.ratio[-1] == 0
+
+
+def test_logged_actions_stand_in_for_those_never_logged():
+    """Without action 1 in state 2 the answer is that of a policy that does not take it there; the share is exact."""
+    data, policy = log_of("plain")
+    kept = ~((data.states == 2) & (data.actions == 1))
+    some = gd.Transitions(
+        data.states[kept], data.actions[kept], data.rewards[kept], data.next_states[kept], initial_states=[0]
+    )
+    other = np.array(policy)
+    other[2] = [1.0, 0.0]
+    for discount in (0.9, 1.0):
+        dense, _ = both(some, gd.TabularPolicy(other), discount)
+        sparse = sparse_table.sparse_table_answer(LogDesign(some, policy, gd.Tabular(5, 2)), discount)
+        assert sparse.value == pytest.approx(dense.value, rel=1e-9)
+        visits = np.sum(dense.ratio[some.states == 2]) / len(some)
+        assert sparse.unlogged == pytest.approx(visits * np.asarray(policy)[2, 1], rel=1e-9)
+
+
+def test_a_state_that_the_log_never_leaves_starts_again():
+    data = gd.Transitions([0, 0, 1, 1], [0, 0, 0, 0], [1.0, 1.0, 2.0, 2.0], [1, 1, 0, 2], initial_states=[0])
+    log = LogDesign(data, gd.TabularPolicy(np.ones((3, 1))), gd.Tabular(3, 1))
+    answer = sparse_table.sparse_table_answer(log, 0.5)
+    # d(0) = ½ + ½(½d(1) + d(2)),  d(1) = ½d(0),  d(2) = ¼d(1).
+    visits = np.linalg.solve([[1, -0.25, -0.5], [-0.5, 1, 0], [0, -0.25, 1]], [0.5, 0, 0])
+    assert answer.value == pytest.approx(visits @ [1.0, 2.0, 0.0])
+    assert answer.unlogged == pytest.approx(visits[2])
+
+
+def test_refusals():
+    data, policy = log_of("plain")
+    with pytest.raises(gd.InputError, match="need initial states"):
+        sparse_table.sparse_table_answer(LogDesign(replace(data, initial_states=None), policy, gd.Tabular(5, 2)), 0.9)
+    with pytest.raises(gd.InputError, match="states must lie in 0 to 3"):
+        sparse_table.sparse_table_answer(LogDesign(data, policy, gd.Tabular(4, 2)), 0.9)
+
+
+def test_evaluate_takes_a_large_table_by_itself():
+    mdp = gd.mdp.taxi_world()
+    target, _ = gd.mdp.taxi_policies(mdp)
+    data = mdp.sample(200_000, np.full(mdp.reward.shape, 1 / mdp.reward.size), np.random.default_rng(0))
+    estimate = gd.evaluate(data, gd.TabularPolicy(target), discount=0.95)
+    low, high = estimate.interval
+    assert low < mdp.value(target, 0.95) < high
+    assert any("sparsely" in note for note in estimate.notes)
+    same = gd.evaluate(data, gd.TabularPolicy(target), gd.LSTDQ(0.95))
+    assert same.value == pytest.approx(estimate.value, rel=1e-9)
+    assert estimate.diagnostics.unlogged < 0.001
+
+
+def test_what_has_no_sparse_form_says_so():
+    mdp = gd.mdp.taxi_world()
+    target, _ = gd.mdp.taxi_policies(mdp)
+    data = mdp.sample(1000, np.full(mdp.reward.shape, 1 / mdp.reward.size), np.random.default_rng(0))
+    with pytest.raises(gd.InputError, match="a dense system of 12,000 features"):
+        gd.evaluate(data, gd.TabularPolicy(target), gd.FQE(0.9))
