@@ -18,14 +18,11 @@ from numpy.typing import ArrayLike
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.functions.design import Design, Functions, self_loop
-from gradientdice.functions.rows import BlockRows, Rows, SparseRows, cross_product
+from gradientdice.functions.rows import BlockRows, Rows, cross_product
 from gradientdice.functions.stream import CHUNK_ROWS, LogDesign
 from gradientdice.functions.support import require_logged
 from gradientdice.mdp import TabularMDP
 from gradientdice.policies import Policy
-
-# The dense matrices of a larger table would take gigabytes, and solving them hours.
-LARGEST_TABLE = 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,12 +164,6 @@ class Moments:
         width: int,
     ) -> Moments:
         """The moments of some feature rows; initial states come by `+` or `replace`."""
-        if isinstance(current, SparseRows) and width > LARGEST_TABLE:
-            raise InputError(
-                f"A table of this size makes a dense system of {width:,} features. GradientDICE without a ridge, LSTDQ "
-                "and DualDICE(power=2) solve it sparsely, in closed form; for other estimators use features that "
-                "generalise."
-            )
         total = float(weights.sum())
         scale = 1 / total if total > 0 else 0.0
         return cls(

@@ -80,12 +80,11 @@ def test_logged_actions_stand_in_for_those_never_logged():
 
 def test_a_state_that_the_log_never_leaves_starts_again():
     data = gd.Transitions([0, 0, 1, 1], [0, 0, 0, 0], [1.0, 1.0, 2.0, 2.0], [1, 1, 0, 2], initial_states=[0])
-    log = LogDesign(data, gd.TabularPolicy(np.ones((3, 1))), gd.Tabular(3, 1))
+    log = LogDesign(data, gd.TabularPolicy(np.ones((3, 1))), gd.Tabular(3, 1, stand_in=True))
     answer = sparse_table.sparse_table_answer(log, 0.5)
-    # d(0) = ½ + ½(½d(1) + d(2)),  d(1) = ½d(0),  d(2) = ¼d(1).
-    visits = np.linalg.solve([[1, -0.25, -0.5], [-0.5, 1, 0], [0, -0.25, 1]], [0.5, 0, 0])
-    assert answer.value == pytest.approx(visits @ [1.0, 2.0, 0.0])
-    assert answer.unlogged == pytest.approx(visits[2])
+    # d(0) = ½ + ½d(1),  d(1) = ½d(0): half of the steps from state 1 are led to state 0.
+    assert answer.value == pytest.approx(2 / 3 * 1.0 + 1 / 3 * 2.0)
+    assert answer.unlogged == pytest.approx(0.5 * 0.5 * 1 / 3)
 
 
 def test_refusals():
@@ -115,3 +114,43 @@ def test_what_has_no_sparse_form_says_so():
     data = mdp.sample(1000, np.full(mdp.reward.shape, 1 / mdp.reward.size), np.random.default_rng(0))
     with pytest.raises(gd.InputError, match="a dense system of 12,000 features"):
         gd.evaluate(data, gd.TabularPolicy(target), gd.FQE(0.9))
+
+
+def test_a_small_table_stands_in_if_asked():
+    data = gd.Transitions([0, 0, 1, 1], [0, 0, 0, 0], [1.0, 1.0, 2.0, 2.0], [1, 1, 0, 0], initial_states=[0])
+    policy = gd.TabularPolicy([[0.8, 0.2], [0.5, 0.5]])
+    with pytest.raises(gd.InputError, match="stand_in=True"):
+        gd.evaluate(data, policy, discount=0.9)
+    estimate = gd.evaluate(data, policy, discount=0.9, functions=gd.Tabular(2, 2, stand_in=True))
+    visits = np.linalg.solve([[1, -0.9], [-0.9, 1]], [0.1, 0])
+    assert estimate.value == pytest.approx(visits @ [1.0, 2.0])
+    assert estimate.diagnostics.unlogged == pytest.approx(visits @ [0.2, 0.5])
+    assert str(estimate.verdict) == "do not trust"
+
+
+@pytest.mark.parametrize("discount", [0.9, 1.0])
+def test_other_estimators_stand_in_alike(discount):
+    """On a thin log of a small table all that are the same without gaps are the same with them."""
+    mdp = gd.mdp.grid_walk(5)
+    target, behavior = gd.mdp.grid_walk_policies(mdp)
+    data = mdp.rollout(behavior, 6, 50, np.random.default_rng(3))
+    table = gd.Tabular(25, 4, stand_in=True)
+    with pytest.raises(gd.InputError, match="never shows"):
+        gd.evaluate(data, gd.TabularPolicy(target), gd.FQE(discount))
+    first = gd.evaluate(data, gd.TabularPolicy(target), gd.GradientDICE(discount), functions=table)
+    assert first.diagnostics.unlogged > 0
+    for estimator in (gd.LSTDQ(discount), gd.FQE(discount), gd.MWL(discount), gd.MQL(discount)):
+        other = gd.evaluate(data, gd.TabularPolicy(target), estimator, functions=table)
+        assert other.value == pytest.approx(first.value, rel=1e-7), estimator
+
+
+def test_cross_fitted_answers_need_a_pair_in_two_parts_only():
+    mdp = gd.mdp.grid_walk(5)
+    target, behavior = gd.mdp.grid_walk_policies(mdp)
+    data = mdp.rollout(behavior, 40, 50, np.random.default_rng(3))
+    table, policy = gd.Tabular(25, 4, stand_in=True), gd.TabularPolicy(target)
+    with pytest.raises(gd.InputError, match="never shows"):
+        gd.evaluate(data, policy, gd.DRL(0.9))
+    truth = mdp.value(target, 0.9)
+    for estimator in (gd.DRL(0.9), gd.DR(0.9), gd.WDR(0.9), gd.MAGIC(0.9)):
+        assert gd.evaluate(data, policy, estimator, functions=table).value == pytest.approx(truth, abs=0.1), estimator

@@ -12,6 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from gradientdice.errors import InputError
+
+# The dense matrices of a larger table would take gigabytes, and solving them hours.
+LARGEST_TABLE = 8192
+
 
 class DenseRows(NamedTuple):
     """Rows as a matrix (n, K)."""
@@ -127,7 +132,15 @@ def cross_product(
         return _block_product(left, right, weights)
     x, y = left.matrix(width), right.matrix(width if right_width is None else right_width)
     product = x.T @ (y if np.all(weights == 1) else y * weights[:, None])
-    return product if isinstance(product, np.ndarray) else product.toarray()
+    if isinstance(product, np.ndarray):
+        return product
+    if max(product.shape) > LARGEST_TABLE:
+        raise InputError(
+            f"A table of this size makes a dense system of {max(product.shape):,} features. GradientDICE without a "
+            "ridge, LSTDQ and DualDICE(power=2) solve it sparsely, in closed form; for other estimators use features that "
+            "generalise."
+        )
+    return product.toarray()
 
 
 def _block_product(left: BlockRows, right: BlockRows, weights: np.ndarray) -> np.ndarray:

@@ -10,6 +10,8 @@ import numpy as np
 from gradientdice.data.transitions import Transitions
 from gradientdice.functions.design import Design, Functions, feature_rows, fit_functions, initial_rows
 from gradientdice.functions.rows import Rows
+from gradientdice.functions.support import stand_in
+from gradientdice.functions.tabular import Tabular
 from gradientdice.policies import Policy
 
 CHUNK_ROWS = 65_536
@@ -19,15 +21,29 @@ CACHE_BYTES = 2 << 30
 class LogDesign:
     """The feature rows of a log under a policy and a function class.
 
+    In a table where logged actions stand in for those never logged, `data` and `policy` keep to what is logged, and
+    `given` are the two as they were given.
+
     Draws from a policy that can only be sampled depend on seed and chunk alone, so that every pass sees the same.
     """
 
     def __init__(
         self, data: Transitions, policy: Policy, functions: Functions, *, seed: int = 0, chunk_rows: int = CHUNK_ROWS
     ) -> None:
-        self.data, self.policy, self.functions = data, policy, fit_functions(functions, data, policy)
+        self.functions = fit_functions(functions, data, policy)
+        self.given = self.data, self.policy = data, policy
+        if isinstance(self.functions, Tabular) and self.functions.is_sparse:
+            self.data, self.policy = stand_in(data, policy, self.functions)
         self._seed, self._chunk_rows = seed, chunk_rows
         self._kept: dict[int, Design] = {}
+
+    def without_any(self, parts: np.ndarray) -> LogDesign:
+        """The same for fits that leave out any one of these parts: a stand-in must then be in two of them."""
+        if not (isinstance(self.functions, Tabular) and self.functions.is_sparse):
+            return self
+        data, policy = stand_in(*self.given, self.functions, parts)
+        alike = Tabular(self.functions.num_states, self.functions.num_actions, stand_in=False)
+        return LogDesign(data, policy, alike, seed=self._seed, chunk_rows=self._chunk_rows)
 
     def chunks(self) -> Iterator[tuple[slice, Design]]:
         """Which transitions, and their feature rows."""

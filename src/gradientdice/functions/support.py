@@ -2,13 +2,89 @@
 
 from __future__ import annotations
 
-import numpy as np
-from jaxtyping import Float
+from dataclasses import replace
 
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.functions.design import FeatureMap
 from gradientdice.functions.kernel import FittedKernel
 from gradientdice.functions.tabular import Tabular
+from gradientdice.policies import LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
+
+
+def on_what_is_logged(
+    probabilities: Float[np.ndarray, "S A"], logged: Bool[np.ndarray, "S A"]
+) -> tuple[Float[np.ndarray, "S A"], Float[np.ndarray, " S"]]:
+    """A policy with the actions that are not logged in a state left out, and the probability that leaves out.
+
+    Where none of its own actions is logged it takes any that is, and where nothing is logged the first.
+    """
+    kept = np.where(logged, probabilities, 0.0)
+    total = kept.sum(axis=1)
+    somewhere = np.any(logged, axis=1, keepdims=True)
+    fallback = np.where(somewhere, logged, np.arange(logged.shape[1]) == 0)
+    fallback = fallback / fallback.sum(axis=1, keepdims=True)
+    policy = np.where(total[:, None] > 0, kept / np.maximum(total, 1e-300)[:, None], fallback)
+    missing = 1 - total
+    return policy, np.where(missing > 1e-12, missing, 0.0)
+
+
+def stand_in(
+    data: Transitions, policy: Policy, table: Tabular, parts: Int[np.ndarray, " n"] | None = None
+) -> tuple[Transitions, Policy]:
+    """A log and a policy that keep to what is logged, for a table in which logged actions stand in for others.
+
+    The policy leaves out actions that are not logged in a state (a LoggedPolicy stays as it is), and a step to a state
+    that the log never leaves goes to the first start instead.
+
+    Args:
+        data: the log.
+        policy: the policy.
+        table: the table.
+        parts: which part of the log each row is in, if any one of them will be left out: a pair then counts as logged
+            only if two parts show it.
+    """
+    table.check("states", data.states, table.num_states)
+    table.check("actions", data.actions, table.num_actions)
+    counted = np.ones(len(data), dtype=bool) if data.weights is None else data.weights > 0
+    pairs = (data.states.astype(np.int64) * table.num_actions + data.actions)[counted]
+    if parts is not None:
+        shown = np.unique(np.column_stack([pairs, parts[counted]]), axis=0)[:, 0]
+        pairs, times = np.unique(shown, return_counts=True)
+        pairs = pairs[times > 1]
+    logged = np.zeros((table.num_states, table.num_actions), dtype=bool)
+    logged.ravel()[pairs] = True
+    if not isinstance(policy, (LoggedPolicy, SamplingPolicy)):
+        seen = np.flatnonzero(logged.any(axis=1))
+        own = policy.probabilities_at(seen)
+        restricted, missing = on_what_is_logged(own, logged[seen])
+        if missing.any():
+            whole = np.full(logged.shape, 1 / table.num_actions)
+            whole[seen] = restricted
+            policy = TabularPolicy(whole)
+    return _never_stuck(data, np.asarray(logged.any(axis=1)), table.num_states), policy
+
+
+def _never_stuck(data: Transitions, left: Bool[np.ndarray, " S"], count: int) -> Transitions:
+    """The log with steps to states that it never leaves led to the first start that it does."""
+    inside = (data.next_states >= 0) & (data.next_states < count)
+    stuck = inside & ~left[np.where(inside, data.next_states, 0)]
+    if data.terminated is not None:
+        stuck &= ~data.terminated
+    starts = data.start_states
+    lost = None if data.initial_states is None else ~left[np.clip(data.initial_states, 0, count - 1)]
+    if not stuck.any() and (lost is None or not lost.any()):
+        return data
+    usable = data.states if starts is None else starts
+    usable = usable[left[np.clip(usable, 0, count - 1)]]
+    first = usable[0] if len(usable) else data.states[left[data.states]][0]
+    changed = replace(data, next_states=np.where(stuck, first, data.next_states))
+    if lost is not None and data.initial_states is not None and lost.any():
+        changed = replace(changed, initial_states=np.where(lost, first, data.initial_states))
+    return changed
 
 
 def require_logged(functions: FeatureMap, logged: Float[np.ndarray, " K"], reached: Float[np.ndarray, " K"]) -> None:
@@ -27,7 +103,8 @@ def require_logged(functions: FeatureMap, logged: Float[np.ndarray, " K"], reach
         state, action = divmod(first, functions.num_actions)
         raise InputError(
             f"The policy takes action {action} in state {state}, which the log never shows ({len(unlogged)} such "
-            "pairs): a table has nothing to go by there. Log more data, or use features that generalise."
+            "pairs): a table has nothing to go by there. Log more data, use features that generalise, or give "
+            "Tabular(…, stand_in=True) to let the logged actions stand in."
         )
     if isinstance(functions, FittedKernel) and functions.num_actions is not None:
         action = first // (len(logged) // functions.num_actions)

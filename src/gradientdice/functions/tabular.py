@@ -11,10 +11,20 @@ from gradientdice.errors import InputError, first_bad_row, require_count
 from gradientdice.functions.rows import SparseRows
 from gradientdice.policies import SamplingPolicy, StatePolicy
 
+# A table of more pairs than this is solved sparsely: below it the dense system takes well under a second.
+LARGEST_DENSE = 1_000
+
 
 @dataclass(frozen=True)
 class Tabular:
     """One indicator feature for each of num_states × num_actions pairs, state-major.
+
+    Attributes:
+        num_states: S.
+        num_actions: A.
+        stand_in: what happens where the policy takes an action that the log never shows in that state. True: the logged
+            actions stand in for it, and the answer says how often. False: such a log is refused. None: it is refused
+            for small tables; in one of more than 1,000 pairs some pair is always missing, so that others stand in.
 
     Example:
         >>> import numpy as np, gradientdice as gd
@@ -24,10 +34,20 @@ class Tabular:
 
     num_states: int
     num_actions: int
+    stand_in: bool | None = None
 
     def __post_init__(self) -> None:
         require_count("num_states", self.num_states)
         require_count("num_actions", self.num_actions)
+
+    def __repr__(self) -> str:
+        more = "" if self.stand_in is None else f", stand_in={self.stand_in}"
+        return f"Tabular(num_states={self.num_states}, num_actions={self.num_actions}{more})"
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the closed form goes by the model that the log is, in memory that follows the log."""
+        return self.num_features > LARGEST_DENSE if self.stand_in is None else self.stand_in
 
     @property
     def num_features(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ COLUMNS = (
     "loss_noise",
     "verdict",
     "choice",
+    "seconds",
     "note",
 )
 
@@ -52,6 +54,7 @@ class _Row:
     loss_noise: float | None = None
     verdict: str = ""
     choice: str = ""
+    seconds: float = 0.0
     note: str = ""
 
 
@@ -80,7 +83,8 @@ def compare(
         seed: for whatever is random.
 
     Returns:
-        One row an estimator, the one to use first: value, interval, standard error, loss and verdict.
+        One row an estimator, the one to use first: value, interval, standard error, loss, verdict and the seconds that
+        it took.
 
     Example:
         >>> import numpy as np, gradientdice as gd
@@ -118,6 +122,7 @@ def compare(
     for estimator in estimators:
         row = _Row(repr(estimator))
         rows.append(row)
+        started = time.perf_counter()
         if estimator.discount != discount:
             row.note = f"not applicable: its discount is {estimator.discount:g}, and that of the first {discount:g}"
             continue
@@ -127,12 +132,20 @@ def compare(
             )
             row.value, row.standard_error, row.verdict = estimate.value, estimate.standard_error, str(estimate.verdict)
             row.low, row.high = estimate.interval or (None, None)
+            row.seconds = time.perf_counter() - started
             if leaving_out is not None and not isinstance(estimator, DirectEstimator):
                 _, scores = leaving_out.fit(solver.require_linear(estimator))
                 row.bellman_loss, row.loss_noise = leaving_out.judge(scores)
         except InputError as error:
             row.note = f"not applicable: {error}"
-    _rank(rows)
+    _rank(
+        rows,
+        [
+            row
+            for row, estimator in zip(rows[1:], estimators, strict=True)
+            if not isinstance(estimator, DirectEstimator)
+        ],
+    )
     order = sorted(rows, key=lambda row: (row.choice == "", row.value is None))
     return pd.DataFrame([asdict(row) for row in order])
 
@@ -151,6 +164,7 @@ class _LeavingOut:
     def create(cls, log: LogDesign, solver: ClosedForm, seed: int) -> _LeavingOut:
         """Splits the log; an InputError says why it cannot be split."""
         folds = Folds.create(log.data, FOLDS, seed)
+        log = log.without_any(folds.rows)
         return cls(log, folds, fold_moments(log, folds), bellman_judge(log, folds), solver)
 
     def fit(self, estimator: LinearEstimator) -> tuple[list[LinearFit], HeldOut]:
@@ -169,13 +183,15 @@ def _cross_fit(row: _Row, leaving_out: _LeavingOut, discount: float, confidence:
     row.bellman_loss, row.loss_noise = leaving_out.judge(scores)
 
 
-def _rank(rows: list[_Row]) -> None:
+def _rank(rows: list[_Row], solved: list[_Row]) -> None:
     """Marks the most precise of those whose loss is not told apart from the smallest."""
     judged = [(row, row.bellman_loss, row.loss_noise or 0.0) for row in rows if row.bellman_loss is not None]
     if judged:
         _, least, noise = min(judged, key=lambda entry: entry[1])
         usable = [row for row, loss, own in judged if loss <= least + NOISE * np.hypot(noise, own)]
     else:
-        usable = [row for row in rows if row.standard_error is not None]
+        # A log too thin to be split says nothing about the fit; a small standard error alone may be that of an
+        # importance sampler none of whose episodes had any weight.
+        usable = [row for row in solved if row.standard_error is not None]
     if usable:
         min(usable, key=lambda row: row.standard_error or np.inf).choice = "use this"

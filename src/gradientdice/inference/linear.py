@@ -8,14 +8,14 @@ from gradientdice.functions.stream import LogDesign
 from gradientdice.functions.tabular import Tabular
 from gradientdice.inference.direct import DirectAnswer
 from gradientdice.inference.influence import influence
-from gradientdice.inference.sparse_table import is_large_table, sparse_table_answer
+from gradientdice.inference.sparse_table import sparse_table_answer
 from gradientdice.moments import Moments
 from gradientdice.solvers.closed_form import ClosedForm, LinearEstimator
 
 
 def linear_answer(log: LogDesign, estimator: LinearEstimator, solver: ClosedForm) -> DirectAnswer:
     """The answer of an estimator with linear functions, in closed form; that of a large table is found sparsely."""
-    if is_large_table(log.functions) and solves_flow_exactly(estimator):
+    if isinstance(log.functions, Tabular) and log.functions.is_sparse and solves_flow_exactly(estimator):
         return sparse_table_answer(log, estimator.discount)
     fit = solver.fit(estimator, Moments.from_design(log))
     shares = influence(fit, log)

@@ -4,9 +4,9 @@ With a table and no ridge, the ratio that solves the flow equations is τ = d̂ 
 empirical model, and the matching Q is that model's. Both are sparse linear systems over states: nothing of the size
 (S·A)² exists. The answer is the one that the dense closed form gives.
 
-In a large table some pair that the policy takes is always missing from the log. Where the policy would take an action
-that the log never shows in that state, the logged ones take its place in proportion; a state that was reached but never
-left leads to the first start. The share of the policy's steps in which that happens is part of the answer.
+In a large table some pair that the policy takes is always missing from the log. Where the policy takes an action
+that the log never shows in that state, the logged ones take its place in proportion; a step to a state that the log
+never leaves goes to the first start. The share of the policy's steps in which that happens is part of the answer.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.functions.stream import LogDesign
+from gradientdice.functions.support import on_what_is_logged
 from gradientdice.functions.tabular import Tabular
 from gradientdice.inference.direct import DirectAnswer
 from gradientdice.inference.doubly_robust import combine
@@ -24,26 +25,21 @@ from gradientdice.inference.folds import HeldOut
 from gradientdice.mdp.sparse import SparseMDP
 from gradientdice.policies import LoggedPolicy, Policy, SamplingPolicy
 
-# A table of more pairs than this is solved sparsely: below it the dense system takes well under a second.
-LARGEST_DENSE = 1_000
-
-
-def is_large_table(functions: object) -> bool:
-    """Whether these functions are a table that is solved sparsely."""
-    return isinstance(functions, Tabular) and functions.num_features > LARGEST_DENSE
-
 
 def sparse_table_answer(log: LogDesign, discount: float) -> DirectAnswer:
     """The exact solution of the flow equations of a table, with its ratio and influence values."""
-    data, functions = log.data, log.functions
+    data, functions, (given, policy) = log.data, log.functions, log.given
     assert isinstance(functions, Tabular)
-    model = _Model(data, log.policy, functions, discount)
+    model = _Model(data, policy, functions, discount)
     ratio, residual, values, norm, outside = model.solved(data.rewards)
+    # Steps that were led elsewhere count like those with an action that is not logged.
+    led = (given.next_states != data.next_states) & ~model.ended
+    unlogged = model.unlogged + discount * float(model.weights @ (ratio * led)) / model.weights.sum()
     notes = ["solved sparsely, as the model that the log itself is"]
-    if model.unlogged > 0:
+    if unlogged > 0:
         notes.append(
-            f"in {model.unlogged:.2g} of its steps the policy takes an action that the log never shows in that state, "
-            "or is in a state that the log never leaves: the interval does not know what is missed there"
+            f"in {unlogged:.2g} of its steps the policy takes an action that the log never shows in that state, "
+            "or goes to a state that the log never leaves: the interval does not know what is missed there"
         )
     restarts = model.ended if discount == 1 and model.end is not None else None
     starts = None if model.initial is None or (discount == 1 and restarts is None) else values[model.initial]
@@ -56,7 +52,7 @@ def sparse_table_answer(log: LogDesign, discount: float) -> DirectAnswer:
         answer.shares,
         repr(functions),
         notes=tuple(notes),
-        unlogged=model.unlogged,
+        unlogged=unlogged,
     )
 
 
@@ -106,7 +102,10 @@ class _Model:
         size = len(names) + (self.end is not None)
         self.policy = self._policy(data, policy, names, size, actions)
         self._logged = np.bincount(self.pair, weights=self.weights, minlength=size * actions)
-        self.policy, self.missing = self._on_what_is_logged()
+        logged = np.asarray(self._logged.reshape(self.policy.shape) > 0)
+        self.policy, self.missing = on_what_is_logged(self.policy, logged)
+        if self.end is not None:
+            self.missing[self.end] = 0.0
         self.unlogged = 0.0
         self.mdp = self._mdp(data)
 
@@ -148,21 +147,6 @@ class _Model:
             table[: len(names)] = policy.probabilities_at(names)
         return table
 
-    def _on_what_is_logged(self) -> tuple[np.ndarray, np.ndarray]:
-        """The policy with the actions that are not logged in a state left out, and how much that leaves out."""
-        logged = np.asarray(self._logged.reshape(self.policy.shape) > 0)
-        kept = np.where(logged, self.policy, 0.0)
-        total = kept.sum(axis=1)
-        missing = 1 - total
-        if self.end is not None:
-            total[self.end], missing[self.end] = 0.0, 0.0
-        # Where no action of the policy's is logged, any that is; where none is, the first, which leads to a start.
-        somewhere = np.any(logged, axis=1, keepdims=True)
-        fallback = np.where(somewhere, logged, np.arange(self.policy.shape[1]) == 0)
-        fallback = fallback / fallback.sum(axis=1, keepdims=True)
-        policy = np.where(total[:, None] > 0, kept / np.maximum(total, 1e-300)[:, None], fallback)
-        return policy, np.where(missing > 1e-12, missing, 0.0)
-
     def _mdp(self, data: Transitions) -> SparseMDP:
         size, actions = self.policy.shape
         start = np.zeros(size)
@@ -170,7 +154,7 @@ class _Model:
             start[0] = 1.0  # not asked for at discount 1 where nothing ends
         else:
             start[:] = np.bincount(self.initial, minlength=size) / len(self.initial)
-        # The policy takes a pair that was never logged only where nothing is: from there it starts again.
+        # Nothing reaches a pair that was never logged: it may lead anywhere that is reached.
         empty = np.flatnonzero(self._logged <= 0)
         first = int(self.following[0] if self.initial is None else self.initial[0])
         rows, columns = [self.pair, empty], [self.following, np.full(len(empty), first)]

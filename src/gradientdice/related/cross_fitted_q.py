@@ -68,6 +68,7 @@ class CrossFittedQ:
         own = replace(data, initial_states=None)
         log = LogDesign(own, policy, linear_functions(name, functions), seed=seed)
         folds = Folds.create(own, count, seed)
+        log = log.without_any(folds.rows)
         try:
             moments = fold_moments(log, folds)
         except InputError as error:

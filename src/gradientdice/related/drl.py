@@ -63,6 +63,7 @@ class DRL:
         """The value, the ratio where it was not fitted, and its influence values."""
         log = LogDesign(data, policy, linear_functions("DRL", functions), seed=seed)
         folds = Folds.create(data, self.folds, seed)
+        log = log.without_any(folds.rows)
         try:
             moments = fold_moments(log, folds)
         except InputError as error:

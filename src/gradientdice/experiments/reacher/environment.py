@@ -95,9 +95,9 @@ def simulate(
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def make_log(seed: int = 0, rows: int = LOG_ROWS) -> Transitions:
+def make_log(seed: int = 0, rows: int = LOG_ROWS, behavior: SamplingPolicy | None = None) -> Transitions:
     """A log of the behaviour policy: episodes of 50 steps, cut by the time limit and not ended."""
-    found = simulate(noisy(Actor.load(), BEHAVIOR_NOISE), rows // HORIZON, HORIZON, seed)
+    found = simulate(behavior or noisy(Actor.load(), BEHAVIOR_NOISE), rows // HORIZON, HORIZON, seed)
     episodes = np.repeat(np.arange(rows // HORIZON), HORIZON)
     truncated = np.tile(np.arange(HORIZON) == HORIZON - 1, rows // HORIZON)
     flat = {name: value.reshape(rows, *value.shape[2:]) for name, value in found.items()}

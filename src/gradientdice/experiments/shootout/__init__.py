@@ -1,0 +1,1 @@
+"""Every estimator on every benchmark."""
