@@ -154,3 +154,33 @@ def test_cross_fitted_answers_need_a_pair_in_two_parts_only():
     truth = mdp.value(target, 0.9)
     for estimator in (gd.DRL(0.9), gd.DR(0.9), gd.WDR(0.9), gd.MAGIC(0.9)):
         assert gd.evaluate(data, policy, estimator, functions=table).value == pytest.approx(truth, abs=0.1), estimator
+
+
+def test_a_small_pocket_is_left_and_a_large_one_refused():
+    """States 5 and 6 lead to each other only: by chance if few rows are there, by nature if many."""
+    data, policy = log_of("plain", rows=2000)
+    wider = gd.TabularPolicy(np.vstack([np.asarray(policy), np.full((2, 2), 0.5)]))
+    for extra, refused in ((1, False), (200, True)):
+        pocket = np.tile([[5, 0, 6], [5, 1, 6], [6, 0, 5], [6, 1, 5]], (extra, 1))
+        entry = np.append(data.next_states, pocket[:, 2])
+        entry[0] = 5
+        log = gd.Transitions(
+            np.append(data.states, pocket[:, 0]),
+            np.append(data.actions, pocket[:, 1]),
+            np.append(data.rewards, np.full(4 * extra, 50.0)),
+            entry,
+        )
+        design = LogDesign(log, wider, gd.Tabular(7, 2, stand_in=True))
+        if refused:
+            with pytest.raises(gd.InputError, match="not ergodic"):
+                sparse_table.sparse_table_answer(
+                    LogDesign(
+                        replace(log, next_states=np.append(data.next_states, pocket[:, 2])), wider, design.functions
+                    ),
+                    1.0,
+                )
+            continue
+        answer = sparse_table.sparse_table_answer(design, 1.0)
+        plain, _ = both(data, policy, 1.0)
+        assert answer.value == pytest.approx(plain.value, abs=0.02)
+        assert 0 < answer.unlogged < 0.005 and np.all(answer.ratio[2000:] == 0)

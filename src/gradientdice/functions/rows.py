@@ -132,13 +132,18 @@ def cross_product(
         return _block_product(left, right, weights)
     x, y = left.matrix(width), right.matrix(width if right_width is None else right_width)
     product = x.T @ (y if np.all(weights == 1) else y * weights[:, None])
+    return as_dense(product)
+
+
+def as_dense(product: Any) -> np.ndarray:
+    """A product of rows as a dense matrix, refused where it would take gigabytes."""
     if isinstance(product, np.ndarray):
         return product
     if max(product.shape) > LARGEST_TABLE:
         raise InputError(
             f"A table of this size makes a dense system of {max(product.shape):,} features. GradientDICE without a "
-            "ridge, LSTDQ and DualDICE(power=2) solve it sparsely, in closed form; for other estimators use features that "
-            "generalise."
+            "ridge, LSTDQ and DualDICE(power=2) solve it sparsely, in closed form; for other estimators use features "
+            "that generalise."
         )
     return product.toarray()
 

@@ -203,9 +203,9 @@ def diagnose(
 ) -> Diagnostics:
     """Measures a ratio over a log, and the solve that found it."""
     mass = np.abs(weights * ratio)
+    # In units of the largest, so that squares of tiny weights do not vanish.
+    mass = mass / mass.max() if mass.max() > 0 else np.ones(len(ratio))
     total = float(mass.sum())
-    if total == 0:
-        mass, total = np.ones(len(ratio)), float(len(ratio))
     size = total**2 / float(np.sum(mass**2))
     top = max(1, len(ratio) // 1000)
     stats, params = ({}, 0) if solution is None else (solution.stats, len(solution.ratio_params))

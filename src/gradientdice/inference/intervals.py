@@ -72,8 +72,8 @@ class NormalInterval:
         if error == 0:
             return value, value
         # Welch and Satterthwaite: kinds with little part in the variance have little part in the degrees of freedom.
-        parts = [standard_error([shares]) ** 4 / (len(shares) - 1) for shares in samples]
-        margin = float(t.ppf(0.5 + confidence / 2, error**4 / sum(parts))) * error
+        parts = [(standard_error([shares]) / error) ** 4 / (len(shares) - 1) for shares in samples]
+        margin = float(t.ppf(0.5 + confidence / 2, 1 / sum(parts))) * error
         return value - margin, value + margin
 
 

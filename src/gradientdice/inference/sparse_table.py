@@ -23,7 +23,11 @@ from gradientdice.inference.direct import DirectAnswer
 from gradientdice.inference.doubly_robust import combine
 from gradientdice.inference.folds import HeldOut
 from gradientdice.mdp.sparse import SparseMDP
+from gradientdice.mdp.stationary import closed_classes
 from gradientdice.policies import LoggedPolicy, Policy, SamplingPolicy
+
+# A set of states that this many rows never leave is taken to be closed.
+POCKET_ROWS = 30
 
 
 def sparse_table_answer(log: LogDesign, discount: float) -> DirectAnswer:
@@ -33,7 +37,7 @@ def sparse_table_answer(log: LogDesign, discount: float) -> DirectAnswer:
     model = _Model(data, policy, functions, discount)
     ratio, residual, values, norm, outside = model.solved(data.rewards)
     # Steps that were led elsewhere count like those with an action that is not logged.
-    led = (given.next_states != data.next_states) & ~model.ended
+    led = model.led | ((given.next_states != data.next_states) & ~model.ended)
     unlogged = model.unlogged + discount * float(model.weights @ (ratio * led)) / model.weights.sum()
     notes = ["solved sparsely, as the model that the log itself is"]
     if unlogged > 0:
@@ -71,6 +75,7 @@ class _Model:
         policy: (S, A), on what is logged alone.
         missing: (S,) the policy's probability of actions that are not logged there.
         unlogged: the share of the policy's steps to which that happens; known once it is solved.
+        led: (n,) steps into a small set of states that the log never leaves, which are led to the first start.
         mdp: the model.
     """
 
@@ -107,7 +112,10 @@ class _Model:
         if self.end is not None:
             self.missing[self.end] = 0.0
         self.unlogged = 0.0
+        self.led = np.zeros(n, dtype=bool)
         self.mdp = self._mdp(data)
+        if discount == 1 and self._leads_out_of_pockets():
+            self.mdp = self._mdp(data)
 
     def solved(self, rewards: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
         """τ and r + γV' − Q at each row, V at each state, the average at discount 1, and the absorbing state's mass."""
@@ -130,6 +138,28 @@ class _Model:
         share = self._logged / self.weights.sum()
         ratio = occupancy.ravel()[self.pair] / share[self.pair]
         return ratio, rewards + discount * values[self.following] - own, values, average, outside
+
+    def _leads_out_of_pockets(self) -> bool:
+        """At discount 1, steps into small sets of states that the log never leaves are led to the first start.
+
+        In a large log some pages have links to each other only, by chance. A set that many rows do not leave is another
+        matter: there the average may depend on where an episode starts, and then the solve refuses the log.
+        """
+        actions = self.policy.shape[1]
+        rows = np.bincount(self.pair // actions, minlength=len(self.policy))
+        pocket = np.zeros(len(self.policy), dtype=bool)
+        for states in closed_classes(self.mdp.state_chain(self.policy)):
+            pocket[states] = rows[states].sum() < POCKET_ROWS and self.end not in states
+        starts = self.pair // actions if self.initial is None else self.initial
+        starts = starts[~pocket[starts]]
+        if not pocket.any() or not len(starts):
+            return False
+        first = starts[0]
+        self.led = pocket[self.following] & ~pocket[self.pair // actions]
+        self.following[pocket[self.following]] = first
+        if self.initial is not None:
+            self.initial = np.where(pocket[self.initial], first, self.initial)
+        return True
 
     def _policy(self, data: Transitions, policy: Policy, names: np.ndarray, size: int, actions: int) -> np.ndarray:
         if isinstance(policy, SamplingPolicy):

@@ -23,7 +23,7 @@ from jaxtyping import Float
 
 from gradientdice.errors import InputError, require_finite
 from gradientdice.functions.design import Design
-from gradientdice.functions.rows import Rows
+from gradientdice.functions.rows import Rows, as_dense
 from gradientdice.functions.stream import LogDesign
 from gradientdice.functions.tabular import Tabular
 from gradientdice.inference.influence import Influence
@@ -254,11 +254,11 @@ def _sums(functions: Design, others: Design, share: np.ndarray, weighted: np.nda
     following = others.following.matrix(others.width)
     flowing = phi * weighted[:, None]
     logged = phi * share[:, None]
-    gram = _dense(phi.T @ logged)
+    gram = as_dense(phi.T @ logged)
     return [
         gram,
-        gram.copy() if functions is others else _dense(psi.T @ logged),
-        _dense(following.T @ flowing),
+        gram.copy() if functions is others else as_dense(psi.T @ logged),
+        as_dense(following.T @ flowing),
         np.asarray(phi.T @ share),
         np.asarray(psi.T @ share),
         np.asarray(phi.T @ weighted),
@@ -272,7 +272,3 @@ def _mean_row(log: LogDesign) -> np.ndarray | None:
     if rows is None:
         return None
     return np.asarray(rows.matrix(log.first.width).T @ np.ones(len(rows))) / len(rows)
-
-
-def _dense(product: np.ndarray) -> np.ndarray:
-    return product if isinstance(product, np.ndarray) else product.toarray()

@@ -16,7 +16,7 @@ from gradientdice.functions.kernel import RandomFourier
 from gradientdice.policies import DiscretePolicy, SamplingPolicy
 
 SIZES = (2_000, 20_000)
-FEATURES = RandomFourier(200, bandwidth=0.7, action_stretch=2.0)
+FEATURES = RandomFourier(100, bandwidth=1.0, action_stretch=2.0)
 TRUTH_EPISODES = 100_000
 RESTART, ANGLE = 0.02, 12 * 2 * np.pi / 360
 
@@ -33,7 +33,7 @@ def _cart_pole() -> Problem:
             reward = 1 - np.minimum(np.abs(state[:, 2]) / ANGLE, 1)
             return moved, reward, ended | (rng.random(len(state)) < RESTART)
 
-        return replace(plain, step=step, horizon=100_000, behavior=policy)
+        return replace(plain, step=step, horizon=500, behavior=policy)
 
     def log(rows: int, overlap: float, rng: Rng) -> Transitions:
         policy = _mixed_choices(target, behavior, overlap)
@@ -43,7 +43,7 @@ def _cart_pole() -> Problem:
 
     def truth(discount: float) -> tuple[float, float]:
         rng = np.random.default_rng([4, int(1000 * discount)])
-        data = with_restarts(target, rng).log(40 * TRUTH_EPISODES, rng)
+        data = with_restarts(target, rng).log(30 * TRUTH_EPISODES, rng)
         episode = data.episodes
         assert episode is not None
         first = np.searchsorted(episode, np.arange(episode[-1]))

@@ -192,9 +192,10 @@ def _page_rank(pages: int = 100_000) -> Problem:
 
     def log(rows: int, overlap: float, rng: Rng) -> Transitions:
         policy = mixed(target, behavior, overlap)
-        visits = mdp.occupancy(policy, 1.0)
+        # A crawl: pages in equal measure, links by the behaviour.
+        visits = policy / pages
         visits[pages] = 0.0
-        drawn = mdp.sample(rows, visits / visits.sum(), rng)
+        drawn = mdp.sample(rows, visits, rng)
         left = drawn.next_states == pages
         return Transitions(
             drawn.states,
@@ -211,7 +212,7 @@ def _page_rank(pages: int = 100_000) -> Problem:
         return float(np.sum(visits * mdp.reward) / visits[:pages].sum()), 0.0
 
     functions = Tabular(pages, 2)
-    sizes = (100_000, 1_000_000)
+    sizes = (500_000, 1_000_000, 2_000_000)
     return Problem("PageRank", (1.0,), sizes, log, TabularPolicy(target[:pages]), functions, truth)
 
 
