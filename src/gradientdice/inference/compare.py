@@ -13,6 +13,7 @@ from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count
 from gradientdice.estimators import Estimator, GradientDICE
 from gradientdice.functions.design import Functions
+from gradientdice.functions.kernel import Nystrom, RandomFourier
 from gradientdice.functions.stream import LogDesign
 from gradientdice.inference.automatic import FOLDS, NOISE, RANK_TOLERANCE, automatic
 from gradientdice.inference.direct import DirectEstimator
@@ -106,7 +107,8 @@ def compare(
     discount = estimators[0].discount
     functions = functions if functions is not None else table_for(data, policy)
     # Many kernel features are nearly collinear: the choice of features works with this tolerance.
-    solver = ClosedForm() if functions is not None else ClosedForm(RANK_TOLERANCE)
+    kernel = functions is None or isinstance(functions, (RandomFourier, Nystrom))
+    solver = ClosedForm(RANK_TOLERANCE) if kernel else ClosedForm()
     if functions is None:
         (found,) = automatic(data, policy, [discount], NormalInterval(), confidence, seed)
         functions = found.chosen.functions

@@ -1,0 +1,121 @@
+"""Every estimator on every benchmark, at several sizes and overlaps: values, intervals, times, and compare's pick."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gradientdice.estimators import DualDICE, GradientDICE
+from gradientdice.experiments.parallel import fill_parts
+from gradientdice.experiments.shootout.control import CONTROL
+from gradientdice.experiments.shootout.problems import TABULAR, Problem
+from gradientdice.experiments.store import ResultStore
+from gradientdice.inference.compare import compare
+from gradientdice.provenance import provenance
+from gradientdice.related import RELATED, RegularizedLagrangian
+
+PROBLEMS = {**TABULAR, **CONTROL}
+# Taxi and PageRank come last: they take longest.
+ORDER = sorted(PROBLEMS, key=lambda name: name in ("taxi", "page-rank"))
+OWN, CROSS_FITTED = "GradientDICE", "cross-fitted"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How many logs a cell has, how many of a problem's sizes are used, and how much overlap there is."""
+
+    seeds: int = 20
+    sizes: int = 3
+    overlaps: tuple[float, ...] = (0.0, 0.4, 0.8)
+
+
+QUICK = Scale(seeds=2, sizes=1, overlaps=(0.0, 0.8))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One log's place in the grid."""
+
+    problem: str
+    discount: float
+    rows: int
+    overlap: float
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """A file name."""
+        return f"{self.problem}-{self.discount:g}-{self.rows}-{self.overlap:g}-{self.seed}.json"
+
+
+def cells(scale: Scale) -> Iterator[Cell]:
+    """The grid; seeds come first within a problem, so that an interrupted run has some of everything there."""
+    for name in ORDER:
+        problem = PROBLEMS[name]()
+        for seed in range(scale.seeds):
+            for discount in problem.discounts:
+                for rows in problem.sizes[: scale.sizes]:
+                    for overlap in scale.overlaps:
+                        yield Cell(name, discount, rows, overlap, seed)
+
+
+def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore, pd.DataFrame]:
+    """Runs what is missing and gathers it in one table."""
+    settings = {"sizes": scale.sizes, "overlaps": list(scale.overlaps)}
+    store = ResultStore(folder, "shootout", settings, force=force)
+    truths = {name: store.part(f"truth-{name}.json") for name in PROBLEMS}
+    fill_parts(store, "truths", {path: (name,) for name, path in truths.items()}, truth)
+    parts = {store.part(cell.name): (cell,) for cell in cells(scale)}
+    fill_parts(store, "logs", parts, answers)
+    known = {name: json.loads(path.read_text()) for name, path in truths.items()}
+    rows = [row for path in parts for row in json.loads(path.read_text())]
+    frame = pd.DataFrame(rows)
+    exact = [known[row["problem"]][f"{row['discount']:g}"] for row in rows]
+    frame["truth"], frame["truth_error"] = [value for value, _ in exact], [error for _, error in exact]
+    frame.attrs["provenance"] = provenance(scale=asdict(scale))
+    store.write(folder / "shootout.parquet", frame.to_parquet)
+    return store, frame
+
+
+def truth(name: str) -> dict[str, tuple[float, float]]:
+    """Discount -> the target's value and its standard error."""
+    problem = PROBLEMS[name]()
+    return {f"{discount:g}": problem.truth(discount) for discount in problem.discounts}
+
+
+def estimators(problem: Problem, discount: float) -> dict[str, Any]:
+    """Name -> estimator, with their defaults; the ones that only a stochastic solver can solve are left out."""
+    found: dict[str, Any] = {OWN: GradientDICE(discount), "DualDICE, χ²": DualDICE(discount, power=2.0)}
+    found |= {kind.__name__: kind(discount) for kind in RELATED.values()}
+    if problem.tabular:
+        found["BestDICE"] = RegularizedLagrangian.best_dice(discount)
+    return found
+
+
+def answers(cell: Cell) -> list[dict[str, Any]]:
+    """One row an estimator."""
+    problem = PROBLEMS[cell.problem]()
+    data = problem.log(cell.rows, cell.overlap, np.random.default_rng([7, cell.seed, cell.rows]))
+    names = estimators(problem, cell.discount)
+    by_text = {repr(estimator): name for name, estimator in names.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what a bad fit overflows shows in its answer
+        table = compare(data, problem.policy, list(names.values()), functions=problem.functions, seed=cell.seed)
+    rows = []
+    for row in table.to_dict("records"):
+        name = by_text.get(row["estimator"], CROSS_FITTED)
+        kept = {key: _plain(row[key]) for key in ("value", "low", "high", "verdict", "seconds", "note")}
+        rows.append({**asdict(cell), "estimator": name, **kept, "chosen": row["choice"] != ""})
+    return rows
+
+
+def _plain(value: Any) -> Any:
+    """None for what pandas made a NaN."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value
