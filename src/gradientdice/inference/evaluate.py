@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 # A table of more pairs than this is not tried by itself: its moments are a dense matrix of that size.
 LARGEST_TABLE = 4096
+LARGEST_REWARD = 1e100
 
 
 def evaluate(
@@ -195,6 +196,12 @@ def _direct(
 ) -> _Fitted:
     if solver is not None and not isinstance(solver, ClosedForm):
         raise InputError(f"{type(estimator).__name__} needs no solver: leave solver= out.")
+    largest = float(np.abs(data.rewards).max())
+    if largest > LARGEST_REWARD:
+        raise InputError(
+            f"rewards as large as {largest:.1e} overflow when they are squared: divide them by a constant, and multiply "
+            "the value by it."
+        )
     return _with_interval(data, estimator.answer(data, policy, functions, seed), method, confidence, seed)
 
 
