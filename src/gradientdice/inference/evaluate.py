@@ -199,8 +199,8 @@ def _direct(
     largest = float(np.abs(data.rewards).max())
     if largest > LARGEST_REWARD:
         raise InputError(
-            f"rewards as large as {largest:.1e} overflow when they are squared: divide them by a constant, and multiply "
-            "the value by it."
+            f"rewards as large as {largest:.1e} overflow when they are squared: divide them by a constant, and "
+            "multiply the value by it."
         )
     return _with_interval(data, estimator.answer(data, policy, functions, seed), method, confidence, seed)
 
