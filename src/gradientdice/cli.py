@@ -237,6 +237,24 @@ def reproduce_neural(
     _write_pages(output / "neural.md", page, {}, lambda path, links: neural_coverage.write_page(path, table))
 
 
+@reproduce.command("shootout")
+def reproduce_shootout(
+    output: Output = Path("results/shootout"),
+    quick: Annotated[bool, typer.Option("--quick", help="Two small logs a cell: within three minutes.")] = False,
+    force: Force = False,
+    page: Page = None,
+) -> None:
+    """Every estimator on every benchmark, at several sizes and overlaps, and a guide for choosing."""
+    from gradientdice.experiments.shootout.figures import draw_all
+    from gradientdice.experiments.shootout.page import write_page
+    from gradientdice.experiments.shootout.run import QUICK, Scale, run
+
+    scale = QUICK if quick else Scale()
+    store, frame = run(output, scale, force=force)
+    figures = draw_all(store, frame)
+    _write_pages(output / "shootout.md", page, figures, lambda path, links: write_page(path, frame, scale, links))
+
+
 def _estimators(discount: float) -> list:
     import gradientdice as gd
 

@@ -14,21 +14,29 @@ from gradientdice.functions.kernel import FittedKernel
 from gradientdice.functions.tabular import Tabular
 from gradientdice.policies import LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
 
+# Where more than this share of the policy's choices is not logged in a state, it does there what the log does.
+MOST_MISSING = 0.5
+
 
 def on_what_is_logged(
-    probabilities: Float[np.ndarray, "S A"], logged: Bool[np.ndarray, "S A"]
+    probabilities: Float[np.ndarray, "S A"], counts: Float[np.ndarray, "S A"]
 ) -> tuple[Float[np.ndarray, "S A"], Float[np.ndarray, " S"]]:
     """A policy with the actions that are not logged in a state left out, and the probability that leaves out.
 
-    Where none of its own actions is logged it takes any that is, and where nothing is logged the first.
+    Where that is most of it, the policy does what the log does: an action that it hardly takes must not become the only
+    one, for it may lead nowhere, while a log of trajectories goes on. Where nothing is logged, it takes the first.
+
+    Args:
+        probabilities: the policy.
+        counts: how often each pair was logged.
     """
-    kept = np.where(logged, probabilities, 0.0)
+    kept = np.where(counts > 0, probabilities, 0.0)
     total = kept.sum(axis=1)
-    somewhere = np.any(logged, axis=1, keepdims=True)
-    fallback = np.where(somewhere, logged, np.arange(logged.shape[1]) == 0)
-    fallback = fallback / fallback.sum(axis=1, keepdims=True)
-    policy = np.where(total[:, None] > 0, kept / np.maximum(total, 1e-300)[:, None], fallback)
     missing = 1 - total
+    nothing = counts.sum(axis=1) <= 0
+    fallback = np.where(nothing[:, None], np.arange(counts.shape[1]) == 0, counts)
+    fallback = fallback / fallback.sum(axis=1, keepdims=True)
+    policy = np.where(missing[:, None] <= MOST_MISSING, kept / np.maximum(total, 1e-300)[:, None], fallback)
     return policy, np.where(missing > 1e-12, missing, 0.0)
 
 
@@ -49,23 +57,24 @@ def stand_in(
     """
     table.check("states", data.states, table.num_states)
     table.check("actions", data.actions, table.num_actions)
-    counted = np.ones(len(data), dtype=bool) if data.weights is None else data.weights > 0
-    pairs = (data.states.astype(np.int64) * table.num_actions + data.actions)[counted]
+    weights = np.ones(len(data)) if data.weights is None else data.weights
+    pairs = data.states.astype(np.int64) * table.num_actions + data.actions
+    counts = np.bincount(pairs, weights, table.num_features)
     if parts is not None:
-        shown = np.unique(np.column_stack([pairs, parts[counted]]), axis=0)[:, 0]
-        pairs, times = np.unique(shown, return_counts=True)
-        pairs = pairs[times > 1]
-    logged = np.zeros((table.num_states, table.num_actions), dtype=bool)
-    logged.ravel()[pairs] = True
+        shown, times = np.unique(
+            np.unique(np.column_stack([pairs, parts])[weights > 0], axis=0)[:, 0], return_counts=True
+        )
+        counts[np.setdiff1d(np.arange(len(counts)), shown[times > 1])] = 0.0
+    counts = counts.reshape(table.num_states, table.num_actions)
+    left = np.asarray(counts.sum(axis=1) > 0)
     if not isinstance(policy, (LoggedPolicy, SamplingPolicy)):
-        seen = np.flatnonzero(logged.any(axis=1))
-        own = policy.probabilities_at(seen)
-        restricted, missing = on_what_is_logged(own, logged[seen])
+        seen = np.flatnonzero(left)
+        restricted, missing = on_what_is_logged(policy.probabilities_at(seen), counts[seen])
         if missing.any():
-            whole = np.full(logged.shape, 1 / table.num_actions)
+            whole = np.full(counts.shape, 1 / table.num_actions)
             whole[seen] = restricted
             policy = TabularPolicy(whole)
-    return _never_stuck(data, np.asarray(logged.any(axis=1)), table.num_states), policy
+    return _never_stuck(data, left, table.num_states), policy
 
 
 def _never_stuck(data: Transitions, left: Bool[np.ndarray, " S"], count: int) -> Transitions:
@@ -80,7 +89,11 @@ def _never_stuck(data: Transitions, left: Bool[np.ndarray, " S"], count: int) ->
         return data
     usable = data.states if starts is None else starts
     usable = usable[left[np.clip(usable, 0, count - 1)]]
-    first = usable[0] if len(usable) else data.states[left[data.states]][0]
+    if not len(usable):
+        usable = data.states[left[data.states]]
+    if not len(usable):
+        return data
+    first = usable[0]
     changed = replace(data, next_states=np.where(stuck, first, data.next_states))
     if lost is not None and data.initial_states is not None and lost.any():
         changed = replace(changed, initial_states=np.where(lost, first, data.initial_states))

@@ -5,8 +5,9 @@ empirical model, and the matching Q is that model's. Both are sparse linear syst
 (S·A)² exists. The answer is the one that the dense closed form gives.
 
 In a large table some pair that the policy takes is always missing from the log. Where the policy takes an action
-that the log never shows in that state, the logged ones take its place in proportion; a step to a state that the log
-never leaves goes to the first start. The share of the policy's steps in which that happens is part of the answer.
+that the log never shows in that state, the logged ones take its place in proportion (where that is most of what it
+does, it does what the log does); a step to a state that the log never leaves goes to the first start. The share of the
+policy's steps in which that happens is part of the answer.
 """
 
 from __future__ import annotations
@@ -107,8 +108,7 @@ class _Model:
         size = len(names) + (self.end is not None)
         self.policy = self._policy(data, policy, names, size, actions)
         self._logged = np.bincount(self.pair, weights=self.weights, minlength=size * actions)
-        logged = np.asarray(self._logged.reshape(self.policy.shape) > 0)
-        self.policy, self.missing = on_what_is_logged(self.policy, logged)
+        self.policy, self.missing = on_what_is_logged(self.policy, self._logged.reshape(self.policy.shape))
         if self.end is not None:
             self.missing[self.end] = 0.0
         self.unlogged = 0.0

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
-from gradientdice.experiments.shootout.analysis import errors, problem_name, whole
+from gradientdice.experiments.shootout.analysis import errors, prepared, problem_name, whole
 from gradientdice.experiments.shootout.run import CROSS_FITTED, OWN
 from gradientdice.experiments.store import ResultStore
 
@@ -33,7 +34,7 @@ SHOWN = {
 
 def draw_all(store: ResultStore, frame: pd.DataFrame) -> dict[str, Path]:
     """Writes every figure as PNG and PDF; name -> PNG."""
-    table = errors(frame)
+    table = errors(prepared(frame))
     figures = {
         "size": lines(table, "rows", "transitions"),
         "overlap": lines(table, "overlap", "share of the target's own choices"),
@@ -64,11 +65,12 @@ def lines(table: pd.DataFrame, axis_name: str, label: str) -> Figure:
         axis.set(yscale="log", title=f"{problem_name(problem)}, γ = {discount:g}")
         axis.grid(alpha=0.3)
         axis.tick_params(labelsize=8)
+        axis.yaxis.set_minor_formatter(NullFormatter())
     for axis in axes.ravel()[len(tasks) :]:
         axis.set_axis_off()
     found = {text: line for axis in axes.ravel() for line, text in zip(*axis.get_legend_handles_labels(), strict=True)}
     names = [name for name in SHOWN if name in found]
-    figure.legend([found[name] for name in names], names, loc="outside lower center", ncols=len(names), frameon=False)
+    figure.legend([found[name] for name in names], names, loc="outside upper center", ncols=len(names), frameon=False)
     figure.supxlabel(label, fontsize=10)
     figure.supylabel("root mean squared error", fontsize=10)
     return figure

@@ -59,7 +59,7 @@ def cells(scale: Scale) -> Iterator[Cell]:
     """The grid; seeds come first within a problem, so that an interrupted run has some of everything there."""
     for name in ORDER:
         problem = PROBLEMS[name]()
-        for seed in range(scale.seeds):
+        for seed in range(min(scale.seeds, problem.seeds)):
             for discount in problem.discounts:
                 for rows in problem.sizes[: scale.sizes]:
                     for overlap in scale.overlaps:
