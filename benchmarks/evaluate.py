@@ -97,6 +97,17 @@ def continuous_default() -> None:
         print(f"10⁵ transitions of {name:13s}, default       {time.perf_counter() - started:6.1f} s")
 
 
+def large_tables() -> None:
+    """Taxi and PageRank with 10⁶ transitions, as the shootout logs them."""
+    from gradientdice.experiments.shootout.problems import TABULAR
+
+    for name, label in (("taxi", "Taxi, 2,000 × 6"), ("page-rank", "PageRank, 10⁵ pages")):
+        problem = TABULAR[name]()
+        data = problem.log(1_000_000, 0.0, np.random.default_rng(0))
+        spent = seconds(lambda: gd.evaluate(data, problem.policy, discount=1.0, functions=problem.functions), repeats=1)
+        print(f"10⁶ transitions of {label:19s}       {spent:8.2f} s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
@@ -141,6 +152,7 @@ def main() -> None:
         del log
         with tempfile.TemporaryDirectory() as folder:
             loading(Path(folder))
+        large_tables()
         continuous_default()
 
 

@@ -14,7 +14,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def number(value: float, digits: int = 2) -> str:
-    """A number with this many significant digits; ∞ and very small ones as such."""
+    """A number with this many significant digits; ∞ and very small ones as such, a dash for what is not known."""
+    if math.isnan(value):
+        return "–"
     if math.isinf(value):
         return "∞"
     if value == 0 or 1e-3 <= abs(value) < 1e5:
