@@ -38,6 +38,7 @@ bench: $(INSTALLED) ## Measure speed, as ratios in one run.
 	$(BIN)/python benchmarks/boyan_grid.py
 	$(BIN)/python benchmarks/evaluate.py --large
 	$(BIN)/python benchmarks/neural_step.py
+	$(BIN)/python benchmarks/kernel_memory.py
 
 results: $(INSTALLED) ## Write the result pages under docs/results anew.
 	$(BIN)/gradientdice reproduce boyan --output results/boyan --page docs/results/boyan.md
@@ -45,6 +46,9 @@ results: $(INSTALLED) ## Write the result pages under docs/results anew.
 	$(BIN)/gradientdice reproduce coverage --output results/coverage --page docs/results/coverage.md
 	$(BIN)/gradientdice reproduce verdicts --output results/verdicts --page docs/results/verdicts.md
 	$(BIN)/gradientdice reproduce continuous --output results/continuous --page docs/results/continuous.md
+	$(BIN)/gradientdice reproduce reacher --output results/reacher --page docs/results/reacher.md
+	$(BIN)/gradientdice reproduce neural --output results/neural --page docs/results/neural.md
+	$(BIN)/gradientdice reproduce shootout --output results/shootout --page docs/results/shootout.md
 
 clean: ## Remove the virtual environment and generated results.
 	rm -rf $(VENV) results demo-output
