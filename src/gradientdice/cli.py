@@ -120,7 +120,8 @@ def compare(
         known = row["low"] is not None and row["low"] == row["low"]  # pandas makes None a NaN beside numbers
         interval = f"[{row['low']:.6g}, {row['high']:.6g}]" if known else "(no interval)"
         figures = row["note"] or f"{row['value']:.6g}  {interval}  {row['verdict']}"
-        typer.echo(f"{row['estimator']}{mark}\n    {figures.rstrip()}")
+        remarks = f"\n    ({row['remarks']})" if row["remarks"] else ""
+        typer.echo(f"{row['estimator']}{mark}\n    {figures.rstrip()}{remarks}")
 
 
 @reproduce.command("boyan")

@@ -102,10 +102,9 @@ def test_a_degenerate_log_is_answered_or_refused_and_never_breaks(name, kind, da
 @pytest.mark.parametrize("name", EVERY)
 def test_continuous_actions_are_answered_or_refused(name):
     rng = np.random.default_rng(0)
-    states, actions = rng.normal(size=(300, 2)), rng.normal(size=(300, 1))
-    data = gd.Transitions(
-        states, actions, states[:, 0], 0.5 * states + 0.1 * rng.normal(size=(300, 2)), episodes=np.arange(300) // 10
-    )
+    path, actions = np.cumsum(0.3 * rng.normal(size=(30, 11, 2)), axis=1), rng.normal(size=(300, 1))
+    states, following = path[:, :-1].reshape(300, 2), path[:, 1:].reshape(300, 2)
+    data = gd.Transitions(states, actions, states[:, 0], following, episodes=np.arange(300) // 10)
     policy = gd.SamplingPolicy(lambda s, g: g.normal(size=(len(s), 1)))
     try:
         estimate = gd.evaluate(data, policy, gd.RELATED[name](discount_of(name)), functions=gd.RandomFourier(20))

@@ -69,7 +69,7 @@ def test_agrees_with_sequential_quadratic_programming_on_the_printed_matrix():
     found = gd.BlackBox(1.0, positive=True).answer(data, policy, functions, 0)
     np.testing.assert_allclose(found.ratio / 25, weights, atol=2e-6)
     assert found.value == pytest.approx(weights @ data.rewards, abs=1e-5)
-    assert found.shares is None and "follow chance" in found.notes[0]
+    assert found.shares is None and "follow chance" in found.cautions[0]
 
 
 class TestWeightsForRows:

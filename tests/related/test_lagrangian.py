@@ -72,7 +72,7 @@ class TestWhichValueIsRight:
         case = problem(seed, ending)
         values, answer = read(case, discount, 0.6, 0.7, reward_weight)
         assert all(abs(value - case.truth(discount)) > 1e-5 for value in values.values())
-        assert any("bias" in note for note in answer.notes)
+        assert any("bias" in caution for caution in answer.cautions)
 
 
 @pytest.mark.parametrize("discount", [0.5, 1.0])
@@ -86,7 +86,7 @@ def test_a_binding_bound_takes_the_critics_rightness_away(discount):
         if (answer.ratio == 0).any():
             bound += 1
             assert abs(values[ReadOut.CRITIC] - case.truth(discount)) > 1e-4
-            assert any("bias" in note for note in answer.notes)
+            assert any("bias" in caution for caution in answer.cautions)
     assert bound >= 3
 
 

@@ -150,7 +150,10 @@ def _as_array(name: str, value: object) -> np.ndarray:
         array = array.astype(bool)
     elif name == "episodes" and array.dtype.kind not in "iu":
         raise InputError(f"episodes must be whole numbers, not {array.dtype}.")
-    elif array.dtype.kind == "b":
+    elif array.dtype.kind == "b" or array.dtype == np.uint64:
+        # Unsigned numbers of this size and signed ones have no common type but floats.
+        if array.dtype == np.uint64 and len(array) and array.max() > np.iinfo(np.int64).max:
+            raise InputError(f"{name} has a number beyond {np.iinfo(np.int64).max}: renumber it.")
         array = array.astype(np.int64)
     array.setflags(write=False)
     return array

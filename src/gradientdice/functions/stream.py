@@ -10,9 +10,9 @@ import numpy as np
 from gradientdice.data.transitions import Transitions
 from gradientdice.functions.design import Design, Functions, feature_rows, fit_functions, initial_rows
 from gradientdice.functions.rows import Rows
-from gradientdice.functions.support import stand_in
+from gradientdice.functions.support import policy_table, stand_in
 from gradientdice.functions.tabular import Tabular
-from gradientdice.policies import Policy
+from gradientdice.policies import LoggedPolicy, Policy
 
 CHUNK_ROWS = 65_536
 CACHE_BYTES = 2 << 30
@@ -31,9 +31,12 @@ class LogDesign:
         self, data: Transitions, policy: Policy, functions: Functions, *, seed: int = 0, chunk_rows: int = CHUNK_ROWS
     ) -> None:
         self.functions = fit_functions(functions, data, policy)
+        self.knows_initial = not isinstance(policy, LoggedPolicy) or policy.knows_initial
         self.given = self.data, self.policy = data, policy
         if isinstance(self.functions, Tabular) and self.functions.is_sparse:
-            self.data, self.policy = stand_in(data, policy, self.functions)
+            if isinstance(policy, LoggedPolicy):
+                self.given = data, policy_table(data, policy, self.functions)
+            self.data, self.policy = stand_in(*self.given, self.functions)
         self._seed, self._chunk_rows = seed, chunk_rows
         self._kept: dict[int, Design] = {}
 

@@ -12,10 +12,11 @@ from gradientdice.errors import InputError
 from gradientdice.functions.design import FeatureMap
 from gradientdice.functions.kernel import FittedKernel
 from gradientdice.functions.tabular import Tabular
-from gradientdice.policies import LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
+from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
 
 # Where more than this share of the policy's choices is not logged in a state, it does there what the log does.
 MOST_MISSING = 0.5
+SAME = 1e-6
 
 
 def on_what_is_logged(
@@ -45,8 +46,8 @@ def stand_in(
 ) -> tuple[Transitions, Policy]:
     """A log and a policy that keep to what is logged, for a table in which logged actions stand in for others.
 
-    The policy leaves out actions that are not logged in a state (a LoggedPolicy stays as it is), and a step to a state
-    that the log never leaves goes to the first start instead.
+    The policy leaves out actions that are not logged in a state (a LoggedPolicy is first made a table), and a step to a
+    state that the log never leaves goes to the first start instead.
 
     Args:
         data: the log.
@@ -57,6 +58,12 @@ def stand_in(
     """
     table.check("states", data.states, table.num_states)
     table.check("actions", data.actions, table.num_actions)
+    if isinstance(policy, SamplingPolicy):
+        raise InputError("A tabular model needs action probabilities: use TabularPolicy or DiscretePolicy.")
+    if isinstance(policy, LoggedPolicy):
+        policy = policy_table(data, policy, table)
+    if policy.num_actions != table.num_actions:
+        raise InputError(f"The policy has {policy.num_actions} actions but the table has {table.num_actions}.")
     weights = np.ones(len(data)) if data.weights is None else data.weights
     pairs = data.states.astype(np.int64) * table.num_actions + data.actions
     counts = np.bincount(pairs, weights, table.num_features)
@@ -67,14 +74,41 @@ def stand_in(
         counts[np.setdiff1d(np.arange(len(counts)), shown[times > 1])] = 0.0
     counts = counts.reshape(table.num_states, table.num_actions)
     left = np.asarray(counts.sum(axis=1) > 0)
-    if not isinstance(policy, (LoggedPolicy, SamplingPolicy)):
-        seen = np.flatnonzero(left)
-        restricted, missing = on_what_is_logged(policy.probabilities_at(seen), counts[seen])
-        if missing.any():
-            whole = np.full(counts.shape, 1 / table.num_actions)
-            whole[seen] = restricted
-            policy = TabularPolicy(whole)
+    seen = np.flatnonzero(left)
+    restricted, missing = on_what_is_logged(policy.probabilities_at(seen), counts[seen])
+    if missing.any():
+        whole = np.full(counts.shape, 1 / table.num_actions)
+        whole[seen] = restricted
+        policy = TabularPolicy(whole)
     return _never_stuck(data, left, table.num_states), policy
+
+
+def policy_table(data: Transitions, policy: LoggedPolicy, table: Tabular) -> TabularPolicy:
+    """A policy that is known at the log's states, as a table: steps that are led elsewhere need it there."""
+    if policy.num_actions is None:
+        raise InputError("A tabular model needs action probabilities: give next_probabilities, not next_actions.")
+    whole = np.full((table.num_states, policy.num_actions), 1 / policy.num_actions)
+    alive = np.ones(len(data), dtype=bool) if data.terminated is None else ~data.terminated
+    known = [(data.next_states[alive], _probabilities(policy.at_next(slice(None), len(data)), data.next_states)[alive])]
+    if policy.knows_initial and data.start_states is not None:
+        starts = data.start_states
+        known.append((starts, _probabilities(policy.at_initial(len(starts)), starts)))
+    for states, probabilities in known:
+        table.check("states", states, table.num_states)
+        whole[states] = probabilities
+    for states, probabilities in known:
+        apart = np.abs(whole[states] - probabilities).max(axis=1, initial=0) > SAME
+        if apart.any():
+            raise InputError(
+                f"The policy's probabilities in state {states[np.argmax(apart)]} differ from row to row: where logged "
+                "actions stand in for others it must be a function of the state."
+            )
+    return TabularPolicy(whole)
+
+
+def _probabilities(policy: DiscretePolicy | SamplingPolicy, states: np.ndarray) -> np.ndarray:
+    assert isinstance(policy, DiscretePolicy)
+    return policy.probabilities_at(states)
 
 
 def _never_stuck(data: Transitions, left: Bool[np.ndarray, " S"], count: int) -> Transitions:
@@ -90,9 +124,10 @@ def _never_stuck(data: Transitions, left: Bool[np.ndarray, " S"], count: int) ->
     usable = data.states if starts is None else starts
     usable = usable[left[np.clip(usable, 0, count - 1)]]
     if not len(usable):
-        usable = data.states[left[data.states]]
-    if not len(usable):
-        return data
+        raise InputError(
+            "The log has no row in any of the states that episodes start in: nothing is known of how they begin. "
+            "Log more data there."
+        )
     first = usable[0]
     changed = replace(data, next_states=np.where(stuck, first, data.next_states))
     if lost is not None and data.initial_states is not None and lost.any():

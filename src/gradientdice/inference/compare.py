@@ -14,11 +14,12 @@ from gradientdice.errors import InputError, require_count
 from gradientdice.estimators import Estimator, GradientDICE
 from gradientdice.functions.design import Functions
 from gradientdice.functions.kernel import Nystrom, RandomFourier
+from gradientdice.functions.mlp import MLP
 from gradientdice.functions.stream import LogDesign
 from gradientdice.inference.automatic import FOLDS, NOISE, RANK_TOLERANCE, automatic
 from gradientdice.inference.direct import DirectEstimator
 from gradientdice.inference.doubly_robust import doubly_robust
-from gradientdice.inference.evaluate import evaluate, require_types, table_for
+from gradientdice.inference.evaluate import evaluate, require_estimator, require_functions, require_types, table_for
 from gradientdice.inference.folds import Folds, HeldOut, fold_fits, fold_moments, held_out
 from gradientdice.inference.intervals import NormalInterval, independent_shares, require_confidence, standard_error
 from gradientdice.inference.selection import bellman_judge
@@ -41,6 +42,7 @@ COLUMNS = (
     "choice",
     "seconds",
     "note",
+    "remarks",
 )
 
 
@@ -57,6 +59,7 @@ class _Row:
     choice: str = ""
     seconds: float = 0.0
     note: str = ""
+    remarks: str = ""
 
 
 def compare(
@@ -70,10 +73,11 @@ def compare(
 ) -> pd.DataFrame:
     """Evaluates a policy with several estimators in closed form, and says which of them to use.
 
-    All are ranked by one figure, the held-out Bellman loss of the Q that goes with their ratio. Of those whose loss is
-    not told apart from the smallest, the one with the smallest standard error is marked. A cross-fitted doubly robust
-    answer from GradientDICE's own pair (τ, Q) competes with those given. An estimator that does not apply to this log,
-    or has no closed form, gets a row that says why.
+    Those that the closed form solves are ranked by one figure, the held-out Bellman loss of the Q that goes with their
+    ratio. Of those whose loss is not told apart from the smallest, the one with the smallest standard error is marked.
+    A cross-fitted doubly robust answer from GradientDICE's own pair (τ, Q) competes with those given. Related
+    estimators stand beside them without a loss. An estimator that does not apply to this log, or has no closed form,
+    gets a row that says why.
 
     Args:
         data: the log.
@@ -84,8 +88,8 @@ def compare(
         seed: for whatever is random.
 
     Returns:
-        One row an estimator, the one to use first: value, interval, standard error, loss, verdict and the seconds that
-        it took.
+        One row an estimator, the one to use first: value, interval, standard error, loss, verdict, the seconds that it
+        took, a note where it does not apply, and else what to know about it.
 
     Example:
         >>> import numpy as np, gradientdice as gd
@@ -102,8 +106,13 @@ def compare(
     require_types(data, policy)
     require_confidence(confidence)
     require_count("seed", seed, low=0)
-    if not estimators:
-        raise InputError("compare needs at least one estimator.")
+    if not isinstance(estimators, Sequence) or isinstance(estimators, str) or not estimators:
+        raise InputError("compare needs a list of at least one estimator, such as [GradientDICE(0.9), LSTDQ(0.9)].")
+    for estimator in estimators:
+        require_estimator(estimator)
+    require_functions(functions)
+    if isinstance(functions, MLP):
+        raise InputError("compare is for linear functions, which have closed forms: evaluate networks one by one.")
     discount = estimators[0].discount
     functions = functions if functions is not None else table_for(data, policy)
     # Many kernel features are nearly collinear: the choice of features works with this tolerance.
@@ -135,6 +144,7 @@ def compare(
             row.value, row.standard_error, row.verdict = estimate.value, estimate.standard_error, str(estimate.verdict)
             row.low, row.high = estimate.interval or (None, None)
             row.seconds = time.perf_counter() - started
+            row.remarks = "; ".join((*estimate.cautions, *estimate.notes))
             if leaving_out is not None and not isinstance(estimator, DirectEstimator):
                 _, scores = leaving_out.fit(solver.require_linear(estimator))
                 row.bellman_loss, row.loss_noise = leaving_out.judge(scores)

@@ -200,6 +200,7 @@ def diagnose(
     misfit: float,
     flow: float | None,
     unlogged: float | None = None,
+    density: Float[np.ndarray, " n"] | None = None,
 ) -> Diagnostics:
     """Measures a ratio over a log, and the solve that found it."""
     mass = np.abs(weights * ratio)
@@ -217,7 +218,7 @@ def diagnose(
         negative_share=float(mass[ratio < 0].sum()) / total,
         largest_share=float(np.partition(mass, len(mass) - top)[-top:].sum()) / total,
         tail_index=_hill(mass),
-        thin_mass=float(mass[ratio > 20].sum()) / total,
+        thin_mass=float(mass[(ratio if density is None else density) > 20].sum()) / total,
         condition_number=float(stats.get("condition_number", 1.0)),
         rank=int(stats.get("rank", params)),
         num_features=params,

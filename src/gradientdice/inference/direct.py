@@ -35,6 +35,10 @@ class DirectAnswer:
         solution: the parameters behind it, if it solved a system.
         notes: what the reader should know.
         unlogged: for a large table, the share of the policy's steps that the log cannot show.
+        cautions: reasons why the value may not be the policy's, whatever the diagnostics say.
+        bellman: whether the shares' residual is r + γV' − Q of a Q that depends on the functions, so that it shows what
+            they miss.
+        density: (n,) how much denser than the log the target is at each row, where the ratio also counts time.
     """
 
     value: float
@@ -46,6 +50,9 @@ class DirectAnswer:
     solution: Solution | None = None
     notes: tuple[str, ...] = ()
     unlogged: float | None = None
+    cautions: tuple[str, ...] = ()
+    bellman: bool = False
+    density: Float[np.ndarray, " n"] | None = None
 
 
 @runtime_checkable

@@ -46,6 +46,7 @@ class Estimate:
         num_clusters: independent units: episodes, or rows.
         movements: where the target's mass moves.
         notes: what the reader should know about how it was made.
+        cautions: reasons why the value may not be the policy's, whatever the diagnostics say.
         provenance: versions and settings.
     """
 
@@ -66,6 +67,7 @@ class Estimate:
     movements: tuple[Movement, ...]
     notes: tuple[str, ...]
     provenance: dict[str, Any]
+    cautions: tuple[str, ...] = ()
 
     @property
     def total(self) -> float | None:
@@ -77,14 +79,16 @@ class Estimate:
         """trust, caution or do not trust."""
         if not self.status.ok:
             return Verdict.DO_NOT_TRUST
-        return Verdict.CAUTION if self.diagnostics is None else self.diagnostics.verdict
+        found = Verdict.CAUTION if self.diagnostics is None else self.diagnostics.verdict
+        return Verdict.CAUTION if self.cautions and found is Verdict.TRUST else found
 
     @property
     def reasons(self) -> list[str]:
         """Why the verdict is not better."""
         if not self.status.ok:
             return [self.status.message]
-        return [NO_RATIO] if self.diagnostics is None else self.diagnostics.reasons
+        found = [NO_RATIO] if self.diagnostics is None else self.diagnostics.reasons
+        return [*found, *self.cautions]
 
     def rows(self) -> list[tuple[str, str]]:
         """The summary as pairs of a name and a text."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +10,11 @@ import numpy as np
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count
-from gradientdice.estimators import Estimator, GradientDICE
+from gradientdice.estimators import DualDICE, Estimator, GenDICE, GradientDICE
 from gradientdice.functions.design import Functions, whole_design
 from gradientdice.functions.inputs import network_inputs
+from gradientdice.functions.kernel import FittedKernel, Nystrom, RandomFourier
+from gradientdice.functions.linear import LinearFeatures
 from gradientdice.functions.mlp import MLP
 from gradientdice.functions.stream import LogDesign
 from gradientdice.functions.tabular import Tabular
@@ -31,6 +33,7 @@ from gradientdice.inference.intervals import (
 from gradientdice.inference.linear import describe, linear_answer
 from gradientdice.inference.misfit import bellman_misfit
 from gradientdice.inference.movement import movements
+from gradientdice.inference.sparse_table import sparse_table_answer
 from gradientdice.moments import Moments
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
 from gradientdice.provenance import provenance
@@ -96,6 +99,9 @@ def evaluate(
     confidence = require_confidence(confidence)
     require_count("seed", seed, low=0)
     require_types(data, policy)
+    require_functions(functions)
+    if estimator is not None:
+        require_estimator(estimator)
     given = estimator is not None or solver is not None
     estimator = _estimator(estimator, discount)
     functions = functions if functions is not None else table_for(data, policy)
@@ -136,6 +142,8 @@ class _Fitted:
     flow: float | None = None
     status: Status | None = None  # where there is no solution
     unlogged: float | None = None
+    cautions: tuple[str, ...] = ()
+    density: np.ndarray | None = None
 
 
 def _estimate(
@@ -162,6 +170,7 @@ def _estimate(
             fitted.misfit,
             fitted.flow,
             fitted.unlogged,
+            fitted.density,
         )
     return Estimate(
         value=fitted.value,
@@ -180,6 +189,7 @@ def _estimate(
         num_clusters=len(data) if data.episodes is None else len(np.unique(data.episodes)),
         movements=() if ratio is None else movements(data, ratio, weights),
         notes=fitted.notes,
+        cautions=fitted.cautions,
         provenance=provenance(seed=seed, solver=repr(solver), rows=len(data)),
     )
 
@@ -202,16 +212,25 @@ def _direct(
             f"rewards as large as {largest:.1e} overflow when they are squared: divide them by a constant, and "
             "multiply the value by it."
         )
-    return _with_interval(data, estimator.answer(data, policy, functions, seed), method, confidence, seed)
+    answer = estimator.answer(data, policy, functions, seed)
+    misfit = 0.0
+    if functions is not None and not isinstance(functions, MLP) and answer.functions:
+        log = LogDesign(data, policy, functions, seed=seed)
+        if isinstance(functions, Tabular):
+            if functions.is_sparse and answer.unlogged is None:
+                answer = replace(answer, unlogged=sparse_table_answer(log, estimator.discount).unlogged)
+        elif answer.bellman and answer.shares is not None:
+            misfit = bellman_misfit(log, answer.shares, seed)
+    return _with_interval(data, answer, method, confidence, seed, misfit)
 
 
 def _with_interval(
     data: Transitions, answer: DirectAnswer, method: IntervalMethod, confidence: float, seed: int, misfit: float = 0.0
 ) -> _Fitted:
     interval = error = None
-    notes = answer.notes
+    cautions = answer.cautions
     if answer.shares is None:
-        notes = (*notes, "this estimator gives no influence values, so there is no interval")
+        cautions = (*cautions, "there are no influence values, and so no interval; what would help: compare")
     else:
         samples = independent_shares(answer.shares, data)
         error, interval = standard_error(samples), method.interval(answer.value, samples, confidence, seed)
@@ -223,10 +242,12 @@ def _with_interval(
         answer.solution,
         answer.mean_ratio,
         answer.functions,
-        notes,
+        answer.notes,
         misfit=misfit,
         status=answer.status,
         unlogged=answer.unlogged,
+        cautions=cautions,
+        density=answer.density,
     )
 
 
@@ -365,6 +386,27 @@ def _estimator(estimator: Estimator | DirectEstimator | None, discount: float | 
     if discount is not None and discount != estimator.discount:
         raise InputError(f"discount={discount:g} contradicts the estimator's {estimator.discount:g}: give one of them.")
     return estimator
+
+
+def require_estimator(estimator: object) -> None:
+    """An error unless this is an estimator with its discount."""
+    if isinstance(estimator, type):
+        raise InputError(f"estimator must be made with its discount: {estimator.__name__}(0.9), not the class itself.")
+    if not isinstance(estimator, (GradientDICE, GenDICE, DualDICE, DirectEstimator)):
+        raise InputError(
+            "estimator must be one of gradientdice.ESTIMATORS or RELATED with its discount, such as "
+            f"GradientDICE(0.9), not {estimator!r}."
+        )
+
+
+def require_functions(functions: object) -> None:
+    """An error unless this is a function class, or None."""
+    kinds = (Tabular, LinearFeatures, FittedKernel, RandomFourier, Nystrom, MLP)
+    if functions is not None and not isinstance(functions, kinds):
+        raise InputError(
+            "functions must be Tabular(…), LinearFeatures(…), RandomFourier(…), Nystrom(…) or MLP(…), not "
+            f"{functions!r}."
+        )
 
 
 def require_types(data: Transitions, policy: Policy) -> None:

@@ -30,6 +30,7 @@ def linear_answer(log: LogDesign, estimator: LinearEstimator, solver: ClosedForm
         fit.solution.status,
         fit.solution,
         linear_notes(estimator, log.functions),
+        bellman=True,
     )
 
 

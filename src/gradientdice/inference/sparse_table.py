@@ -25,7 +25,7 @@ from gradientdice.inference.doubly_robust import combine
 from gradientdice.inference.folds import HeldOut
 from gradientdice.mdp.sparse import SparseMDP
 from gradientdice.mdp.stationary import closed_classes
-from gradientdice.policies import LoggedPolicy, Policy, SamplingPolicy
+from gradientdice.policies import DiscretePolicy, TabularPolicy
 
 # A set of states that this many rows never leave is taken to be closed.
 POCKET_ROWS = 30
@@ -34,12 +34,14 @@ POCKET_ROWS = 30
 def sparse_table_answer(log: LogDesign, discount: float) -> DirectAnswer:
     """The exact solution of the flow equations of a table, with its ratio and influence values."""
     data, functions, (given, policy) = log.data, log.functions, log.given
-    assert isinstance(functions, Tabular)
-    model = _Model(data, policy, functions, discount)
+    assert isinstance(functions, Tabular) and isinstance(policy, (TabularPolicy, DiscretePolicy))
+    model = _Model(data, policy, functions, discount, data.start_states if log.knows_initial else None)
     ratio, residual, values, norm, outside = model.solved(data.rewards)
     # Steps that were led elsewhere count like those with an action that is not logged.
     led = model.led | ((given.next_states != data.next_states) & ~model.ended)
     unlogged = model.unlogged + discount * float(model.weights @ (ratio * led)) / model.weights.sum()
+    if given.initial_states is not None and data.initial_states is not None:
+        unlogged += (1 - discount) * float(np.mean(given.initial_states != data.initial_states))
     notes = ["solved sparsely, as the model that the log itself is"]
     if unlogged > 0:
         notes.append(
@@ -80,18 +82,22 @@ class _Model:
         mdp: the model.
     """
 
-    def __init__(self, data: Transitions, policy: Policy, functions: Tabular, discount: float) -> None:
+    def __init__(
+        self,
+        data: Transitions,
+        policy: TabularPolicy | DiscretePolicy,
+        functions: Tabular,
+        discount: float,
+        starts: np.ndarray | None,
+    ) -> None:
         n, actions = len(data), functions.num_actions
         self.discount = discount
         self.weights = np.ones(n) if data.weights is None else data.weights
         self.ended = np.zeros(n, dtype=bool) if data.terminated is None else data.terminated
-        starts = data.start_states
-        if isinstance(policy, LoggedPolicy) and not policy.knows_initial:
-            starts = None
         if starts is None and (discount < 1 or self.ended.any()):
             raise InputError(
                 "A discount below 1, and ended episodes at discount 1, need initial states and the log has none: give "
-                "initial_states, or episodes, whose first states then serve."
+                "initial_states, or episodes, whose first states then serve (and a LoggedPolicy's choices there)."
             )
         every = [data.states, np.where(self.ended, data.states, data.next_states)]
         every += [] if starts is None else [starts]
@@ -106,7 +112,7 @@ class _Model:
             self.following[self.ended] = self.end
         self.initial = None if starts is None else where[2 * n :]
         size = len(names) + (self.end is not None)
-        self.policy = self._policy(data, policy, names, size, actions)
+        self.policy = self._policy(policy, names, size, actions)
         self._logged = np.bincount(self.pair, weights=self.weights, minlength=size * actions)
         self.policy, self.missing = on_what_is_logged(self.policy, self._logged.reshape(self.policy.shape))
         if self.end is not None:
@@ -135,8 +141,9 @@ class _Model:
         q = mdp.q_values(self.policy, discount)
         values = np.sum(self.policy * q, axis=1)
         own = q.ravel()[self.pair] + average
-        share = self._logged / self.weights.sum()
-        ratio = occupancy.ravel()[self.pair] / share[self.pair]
+        share = (self._logged / self.weights.sum())[self.pair]
+        # Rows that do not count have no share, and no ratio.
+        ratio = np.divide(occupancy.ravel()[self.pair], share, out=np.zeros_like(share), where=share > 0)
         return ratio, rewards + discount * values[self.following] - own, values, average, outside
 
     def _leads_out_of_pockets(self) -> bool:
@@ -161,20 +168,11 @@ class _Model:
             self.initial = np.where(pocket[self.initial], first, self.initial)
         return True
 
-    def _policy(self, data: Transitions, policy: Policy, names: np.ndarray, size: int, actions: int) -> np.ndarray:
-        if isinstance(policy, SamplingPolicy):
-            raise InputError("A tabular model needs action probabilities: use TabularPolicy or DiscretePolicy.")
+    @staticmethod
+    def _policy(policy: TabularPolicy | DiscretePolicy, names: np.ndarray, size: int, actions: int) -> np.ndarray:
         table = np.zeros((size, actions))
-        table[:, 0] = 1.0  # where nothing is asked, and in the absorbing state
-        if isinstance(policy, LoggedPolicy):
-            known = policy.at_next(slice(None), len(data)).probabilities_at(data.next_states)  # type: ignore[union-attr]
-            table[self.following[~self.ended]] = known[~self.ended]
-            if self.initial is not None:
-                table[self.initial] = policy.at_initial(len(self.initial)).probabilities_at(names[self.initial])  # type: ignore[union-attr]
-        else:
-            if policy.num_actions != actions:
-                raise InputError(f"The policy has {policy.num_actions} actions but the table has {actions}.")
-            table[: len(names)] = policy.probabilities_at(names)
+        table[:, 0] = 1.0  # in the absorbing state
+        table[: len(names)] = policy.probabilities_at(names)
         return table
 
     def _mdp(self, data: Transitions) -> SparseMDP:

@@ -40,6 +40,8 @@ class SparseMDP(FiniteMDP):
     initial: Float[np.ndarray, " S"]
 
     def __post_init__(self) -> None:
+        if isinstance(self.transition, np.ndarray) and self.transition.ndim == 3:
+            raise InputError("transition must have shape (S·A, S): reshape a dense (S, A, S) array, or use TabularMDP.")
         transition = csr_array(self.transition, dtype=np.float64, copy=True)
         shape = transition.shape or ()
         pairs, states = shape if len(shape) == 2 else (0, 0)

@@ -155,7 +155,7 @@ class BlackBox:
         stats = {**found.stats, "rank": int(np.count_nonzero(found.weights))}
         solution = Solution(found.weights, found.critic, found.multiplier, found.status, stats)
         value = float(found.weights @ log.data.rewards[counted])
-        return DirectAnswer(value, ratio, 1.0, None, describe(log.functions), found.status, solution, notes)
+        return DirectAnswer(value, ratio, 1.0, None, describe(log.functions), found.status, solution, cautions=notes)
 
 
 @dataclass(frozen=True, eq=False)

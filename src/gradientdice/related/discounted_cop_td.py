@@ -102,4 +102,6 @@ class DiscountedCOPTD:
             begin = constant_ratio(flow, self.rank_tolerance)
             params, status = iterate(flow, begin, update, self.steps, seed)
             fit, solution, notes = None, sampled_solution(params, status, self.steps), (FROM_THE_LOG, STATIONARY)
-        return state_answer(known, flow, solution, fit, normalised=normalised, from_initial=False, notes=notes)
+        return state_answer(
+            known, flow, solution, fit, normalised=normalised, from_initial=False, notes=notes[1:], cautions=notes[:1]
+        )

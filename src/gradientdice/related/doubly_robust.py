@@ -75,6 +75,8 @@ class _DoublyRobust:
             status=q.worst.solution.status,
             solution=q.worst.solution,
             notes=(*behavior_notes(data, self.behavior), *bootstrap_notes(weights)),
+            bellman=True,
+            density=weights.density,
         )
 
 

@@ -83,4 +83,5 @@ class DRL:
             status=worst.status,
             solution=worst,
             notes=notes,
+            bellman=True,
         )

@@ -125,6 +125,7 @@ class FQE:
             fit.solution.status,
             solution,
             misfit_notes(log.functions),
+            bellman=True,
         )
 
     def _iterate(self, step: np.ndarray, first: np.ndarray, radius: float) -> tuple[np.ndarray, int]:

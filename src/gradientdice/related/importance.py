@@ -36,6 +36,9 @@ from gradientdice.related.behavior_cloning import BehaviorCloning
 from gradientdice.related.needs import require_discounted
 from gradientdice.related.step_weights import StepWeights
 
+# The share of the discounted time that may be missing before the verdict says so.
+MISSING_TIME = 0.01
+
 
 @dataclass(frozen=True)
 class _Importance:
@@ -65,6 +68,8 @@ class _Importance:
             mean_ratio=weights.mean_ratio(also_cut=False),
             shares=Influence(weights.shares(data.rewards), None, ratio, data.rewards),
             notes=(*behavior_notes(data, self.behavior), *_cut_notes(weights)),
+            cautions=_cut_cautions(weights),
+            density=weights.density,
         )
 
 
@@ -75,6 +80,16 @@ def _cut_notes(weights: StepWeights) -> tuple[str, ...]:
     return (
         f"{cut} of {len(weights.episodes)} episodes were cut: the value is that of the steps before the cut, and "
         f"{weights.cut_mass:.3g} of the discounted time is missing from it",
+    )
+
+
+def _cut_cautions(weights: StepWeights) -> tuple[str, ...]:
+    """A little of the discounted time may be missing; more makes it another value."""
+    if weights.cut_mass <= MISSING_TIME:
+        return ()
+    return (
+        f"{weights.cut_mass:.2g} of the discounted time is missing from the value, behind time limits; what would "
+        "help: longer episodes, or an estimator with a Q",
     )
 
 

@@ -169,7 +169,9 @@ class RegularizedLagrangian:
             describe(pairing.ratio.functions),
             system.status,
             solution,
-            (*notes, *_bias_notes(self)),
+            notes,
+            cautions=_bias(self),
+            bellman=not _bias(self),
         )
 
 
@@ -357,7 +359,7 @@ def _read(estimator: RegularizedLagrangian, pairing: Pairing, system: _System) -
     return value, pairing.shares(raw, direction, zeta, residual)
 
 
-def _bias_notes(estimator: RegularizedLagrangian) -> tuple[str, ...]:
+def _bias(estimator: RegularizedLagrangian) -> tuple[str, ...]:
     """Which regulariser biases the value read off, if one does; the interval does not know it."""
     ratio, critic = estimator.ratio_regularizer > 0, estimator.critic_regularizer > 0
     with_reward = estimator.reward_weight == 1

@@ -106,6 +106,7 @@ class MAGIC:
             ratio=ratio,
             # Normalised weights sum to 1 at each time, and from j on V has what is left.
             mean_ratio=1.0,
+            density=weights.density,
             functions=describe(q.log.functions),
             status=q.worst.solution.status,
             solution=q.worst.solution,

@@ -132,6 +132,7 @@ class MQL:
             factored.status,
             solution,
             misfit_notes(pairing.critic.functions),
+            bellman=True,
         )
 
     def _basis(self, pairing: Pairing) -> np.ndarray:

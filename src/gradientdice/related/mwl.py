@@ -133,4 +133,5 @@ class MWL:
             factored.status,
             solution,
             misfit_notes(pairing.ratio.functions),
+            bellman=True,
         )

@@ -16,7 +16,7 @@ from gradientdice.functions.tabular import Tabular
 from gradientdice.inference.direct import DirectAnswer
 from gradientdice.inference.linear import describe
 from gradientdice.policies import DiscretePolicy, Policy, TabularPolicy
-from gradientdice.related.behavior import importance_ratios
+from gradientdice.related.behavior import importance_ratios, require_behavior
 from gradientdice.related.behavior_cloning import BehaviorCloning
 from gradientdice.related.linear_equations import LinearEquations
 from gradientdice.related.needs import linear_functions, require_action_probabilities
@@ -57,6 +57,7 @@ class KnownBehavior:
         behavior: BehaviorCloning | None,
     ) -> KnownBehavior:
         """The same, or an error that names what is missing."""
+        require_behavior(behavior)
         known = require_action_probabilities(name, data, policy)
         linear = linear_functions(name, functions)
         importance = importance_ratios(name, data, policy, behavior)
@@ -133,6 +134,7 @@ def state_answer(
     normalised: bool,
     from_initial: bool = True,
     notes: tuple[str, ...] = (),
+    cautions: tuple[str, ...] = (),
 ) -> DirectAnswer:
     """The value of a state ratio, with shares if it has adjoints.
 
@@ -144,6 +146,7 @@ def state_answer(
         normalised: whether to divide by E[ρc].
         from_initial: whether the chain starts from the log's initial states.
         notes: what the reader should know.
+        cautions: why the value may not be the policy's.
     """
     value, mass = flow.value(solution.ratio_params, normalised=normalised)
     if not np.isfinite(value):
@@ -158,5 +161,16 @@ def state_answer(
     # The log's own weights may not be those of the equations, and the reader knows only the former.
     given = np.ones(len(ratio)) if known.data.weights is None else known.data.weights
     share = np.divide(flow.weights, given, out=np.zeros_like(given), where=given > 0) * given.sum() / flow.weights.sum()
-    ratio = ratio * flow.importance * share / (mass if normalised else 1.0)
-    return DirectAnswer(value, ratio, mass, shares, describe(flow.log.functions), solution.status, solution, notes)
+    density = ratio * flow.importance / (mass if normalised else 1.0)
+    return DirectAnswer(
+        value,
+        density * share,
+        mass,
+        shares,
+        describe(flow.log.functions),
+        solution.status,
+        solution,
+        notes,
+        cautions=cautions,
+        density=density,
+    )

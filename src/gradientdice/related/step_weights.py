@@ -126,6 +126,11 @@ class StepWeights:
         own = np.where(row_weights > 0, row_weights, 1.0)
         return self.coefficients / own * row_weights.sum()
 
+    @property
+    def density(self) -> Float[np.ndarray, " n"]:
+        """ω of each row beside an equal share of all episodes: 1 everywhere if target and behaviour are the same."""
+        return self.rows * len(self.episodes)
+
     def mean_ratio(self, also_cut: bool) -> float:
         """The mean of the ratio, the time after each episode's last row included.
 

@@ -1,0 +1,173 @@
+"""What `evaluate` adds to estimators that answer by themselves: verdicts that see gaps and misfits, and clear refusals."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import gradientdice as gd
+from conftest import random_problem
+
+WITH_FUNCTIONS = ["lstdq", "fqe", "mwl", "mql", "regularized-lagrangian", "drl"]
+
+
+@pytest.fixture(scope="module")
+def log():
+    mdp, target, _ = random_problem(0)
+    return mdp, target, mdp.rollout(np.full((5, 2), 0.5), 200, 40, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("name", [*WITH_FUNCTIONS, "bch", "gem"])
+def test_steps_that_were_never_logged_reach_the_verdict(name):
+    mdp, target, _ = random_problem(0)
+    behavior, wanted = np.full((5, 2), 0.5), np.array(target)
+    behavior[2], wanted[2] = [1.0, 0.0], [0.0, 1.0]
+    data = mdp.rollout(behavior, 300, 40, np.random.default_rng(1))
+    table = gd.Tabular(5, 2, stand_in=True)
+    estimate = gd.evaluate(data, gd.TabularPolicy(wanted), gd.RELATED[name](0.9), functions=table)
+    first = gd.evaluate(data, gd.TabularPolicy(wanted), gd.GradientDICE(0.9), functions=table)
+    assert (
+        estimate.diagnostics.unlogged == pytest.approx(first.diagnostics.unlogged) and first.diagnostics.unlogged > 0.05
+    )
+    assert str(estimate.verdict) == "do not trust"
+
+
+@pytest.mark.parametrize("name", [*WITH_FUNCTIONS, "dr", "wdr"])
+def test_features_that_miss_something_reach_the_verdict(name):
+    transition = np.zeros((20, 2, 20))
+    for state in range(20):
+        transition[state, 0, max(state - 1, 0)] = transition[state, 1, min(state + 1, 19)] = 1
+    reward = np.tile(3 * np.sin(1.3 * np.arange(20))[:, None], (1, 2))
+    mdp = gd.mdp.TabularMDP(0.9 * transition + 0.1 / 20, reward, np.eye(20)[0])
+    data = mdp.rollout(np.full((20, 2), 0.5), 300, 50, np.random.default_rng(1))
+    functions = gd.LinearFeatures(lambda s, a: np.column_stack([np.ones(len(s)), s / 20, a]))
+    policy = gd.TabularPolicy(np.tile([0.3, 0.7], (20, 1)))
+    estimate = gd.evaluate(data, policy, gd.RELATED[name](0.9), functions=functions)
+    assert estimate.diagnostics.bellman_misfit > 10 and str(estimate.verdict) == "do not trust"
+
+
+def test_another_fixed_point_is_never_trusted(log):
+    _, target, data = log
+    policy = gd.TabularPolicy(target)
+    for estimator, word in (
+        (gd.DiscountedCOPTD(0.5), "log"),
+        (gd.RegularizedLagrangian(0.9, critic_regularizer=1.0), "bias"),
+        (gd.PDIS(0.95), "missing"),
+        (gd.MAGIC(0.5), "no interval"),
+    ):
+        estimate = gd.evaluate(data, policy, estimator)
+        assert str(estimate.verdict) != "trust" and any(word in reason for reason in estimate.reasons), estimator
+    table = gd.compare(data, policy, [gd.GradientDICE(0.95), gd.PDIS(0.95)])
+    assert "missing" in table.set_index("estimator").loc[repr(gd.PDIS(0.95)), "remarks"]
+
+
+def test_long_episodes_are_not_thin_by_themselves(log):
+    """With discount 0 only first steps count, and the target is as dense there as the behaviour allows."""
+    _, target, _ = log
+    mdp = log[0]
+    data = mdp.rollout(np.full((5, 2), 0.5), 500, 60, np.random.default_rng(2))
+    estimate = gd.evaluate(data, gd.TabularPolicy(target), gd.DR(0.0))
+    assert estimate.diagnostics.thin_mass == 0
+
+
+def test_a_logged_policy_is_the_same_policy():
+    states = np.tile([0, 1], 500)
+    actions = np.random.default_rng(0).integers(0, 2, 1000)
+    following = np.where(states == 0, 1, 0)
+    following[999] = 2  # a state that the log never leaves
+    data = gd.Transitions(states, actions, actions.astype(float), following)
+    table = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
+    functions = gd.Tabular(3, 2, stand_in=True)
+    values = [
+        gd.evaluate(data, policy, gd.GradientDICE(1.0), functions=functions).value
+        for policy in (gd.TabularPolicy(table), gd.LoggedPolicy(next_probabilities=table[following]))
+    ]
+    assert values[0] == pytest.approx(values[1], rel=1e-12) and values[0] == pytest.approx(0.3, abs=0.01)
+    changing = np.array(table[following])
+    changing[0] = [0.2, 0.8]
+    with pytest.raises(gd.InputError, match="differ from row to row"):
+        gd.evaluate(data, gd.LoggedPolicy(next_probabilities=changing), gd.GradientDICE(1.0), functions=functions)
+
+
+def test_rows_of_weight_0_are_as_if_they_were_not_there(log):
+    _, target, data = log
+    dropped = (data.states == 2) & (data.actions == 1)
+    functions, policy = gd.Tabular(5, 2, stand_in=True), gd.TabularPolicy(target)
+    estimate = gd.evaluate(
+        replace(data, weights=np.where(dropped, 0.0, 1.0)), policy, discount=0.9, functions=functions
+    )
+    kept = gd.Transitions(
+        data.states[~dropped],
+        data.actions[~dropped],
+        data.rewards[~dropped],
+        data.next_states[~dropped],
+        initial_states=data.start_states,
+    )
+    assert estimate.value == pytest.approx(gd.evaluate(kept, policy, discount=0.9, functions=functions).value, rel=1e-9)
+    assert estimate.to_json()
+
+
+def test_starts_that_were_never_logged_count(log):
+    _, target, data = log
+    wider = gd.TabularPolicy(np.vstack([target, [[1.0, 0.0]]]))
+    table = gd.Tabular(6, 2, stand_in=True)
+    half = replace(data, episodes=None, initial_states=np.array([0, 5]))
+    assert gd.evaluate(half, wider, discount=0.5, functions=table).diagnostics.unlogged == pytest.approx(0.25)
+    with pytest.raises(gd.InputError, match="no row in any of the states"):
+        gd.evaluate(replace(half, initial_states=np.array([5])), wider, discount=0.5, functions=table)
+
+
+def test_unsigned_numbers(log):
+    _, target, data = log
+    same = replace(data, actions=data.actions.astype(np.uint64), states=data.states.astype(np.uint64))
+    for estimator in (gd.LSTDQ(0.9), gd.WPDIS(0.5)):
+        values = [
+            gd.evaluate(d, gd.TabularPolicy(target), estimator, functions=gd.Tabular(5, 2, stand_in=True)).value
+            for d in (data, same)
+        ]
+        assert values[0] == values[1]
+
+
+def test_misuse_is_refused_in_words(log):
+    _, target, data = log
+    policy = gd.TabularPolicy(target)
+    for call, words in (
+        (lambda: gd.evaluate(data, policy, gd.WIS), r"WIS\(0.9\), not the class"),
+        (lambda: gd.evaluate(data, policy, "wis"), "RELATED"),
+        (lambda: gd.compare(data, policy, gd.RELATED), "a list"),
+        (lambda: gd.compare(data, policy, [gd.WIS]), "not the class"),
+        (lambda: gd.compare(data, policy, [gd.WIS(0.9)], functions=gd.MLP()), "one by one"),
+        (lambda: gd.evaluate(data, policy, gd.LSTDQ(0.9), functions="table"), "functions must be"),
+        (
+            lambda: gd.evaluate(data, policy, gd.LSTDQ(0.9), functions=gd.Tabular(5, 3, stand_in=True)),
+            "2 actions but the table",
+        ),
+        (
+            lambda: gd.evaluate(
+                replace(data, behavior_log_probs=None), policy, gd.GEM(0.9, behavior=gd.BehaviorCloning)
+            ),
+            "behavior",
+        ),
+        (lambda: gd.mdp.SparseMDP(np.ones((2, 2, 2)) / 2, np.zeros((2, 2)), [0.5, 0.5]), "reshape"),
+    ):
+        with pytest.raises(gd.InputError, match=words):
+            call()
+
+
+def test_rows_out_of_order_are_seen_in_vectors_too():
+    rng = np.random.default_rng(0)
+    states = np.cumsum(rng.normal(size=(50, 21, 1)), axis=1)
+    first, then = states[:, :-1].reshape(-1, 1), states[:, 1:].reshape(-1, 1)
+    data = gd.Transitions(
+        first, rng.integers(0, 2, 1000), first[:, 0], then, episodes=np.repeat(np.arange(50), 20),
+        behavior_log_probs=np.full(1000, np.log(0.5)),
+    )  # fmt: skip
+    policy = gd.DiscretePolicy(lambda s: np.full((len(s), 2), 0.5), 2)
+    gd.evaluate(data, policy, gd.PDIS(0.5))
+    order = rng.permutation(1000)
+    shuffled = gd.Transitions(
+        first[order], data.actions[order], data.rewards[order], then[order], episodes=data.episodes[order],
+        behavior_log_probs=data.behavior_log_probs,
+    )  # fmt: skip
+    with pytest.raises(gd.InputError, match="time order"):
+        gd.evaluate(shuffled, policy, gd.PDIS(0.5))
