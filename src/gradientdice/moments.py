@@ -212,7 +212,8 @@ class Moments:
         initial = log.initial if initial is None else initial
         if design.absorbing:
             loop, _ = self_loop(design)
-            weight = self.weight / len(log.data)
+            # As much as the endings have: any weight gives the same answer, a tiny one a system that looks singular.
+            weight = log.ended_share * self.weight
             row = Moments.from_rows(loop, loop, np.zeros(1), np.array([weight]), design.width)
             moments = replace(moments + row, absorbing_weight=weight)
         if initial is not None:

@@ -171,3 +171,17 @@ def test_rows_out_of_order_are_seen_in_vectors_too():
     )  # fmt: skip
     with pytest.raises(gd.InputError, match="time order"):
         gd.evaluate(shuffled, policy, gd.PDIS(0.5))
+
+
+def test_endings_do_not_make_a_log_look_singular():
+    """The absorbing state's own row has the weight of the endings: a tiny one would give condition numbers of 1e13."""
+    rng = np.random.default_rng(2)
+    transition = rng.dirichlet(np.ones(6), size=(6, 2))
+    transition[5], reward = np.eye(6)[5], rng.normal(size=(6, 2))
+    reward[5] = 0
+    mdp = gd.mdp.TabularMDP(transition, reward, np.append(rng.dirichlet(np.ones(5)), 0))
+    data = mdp.rollout(np.full((6, 2), 0.5), 3000, 100, rng, terminal=5)
+    policy = gd.TabularPolicy(np.full((5, 2), 0.5))
+    for estimator, most in ((gd.GradientDICE(0.999), 1e3), (gd.LSTDQ(0.99), 1e6)):
+        estimate = gd.evaluate(data, policy, estimator)
+        assert estimate.status.ok and estimate.diagnostics.condition_number < most

@@ -115,7 +115,6 @@ class TestOneSolve:
                 continue
             assert found.value == pytest.approx(expected.value, abs=1e-9), estimator
             assert found.standard_error == pytest.approx(expected.standard_error, rel=1e-6), estimator
-            # LSTDQ's ratio is one to the log and the absorbing state's row together, the others' to the log alone.
             np.testing.assert_allclose(found.ratio, expected.ratio, atol=1e-7)
 
     @pytest.mark.parametrize("ending", [False, True])

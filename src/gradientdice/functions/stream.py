@@ -66,6 +66,11 @@ class LogDesign:
         """Rows for the initial states, or None if the log has none."""
         return initial_rows(self.data, self.policy, self.functions, self._rng(-1))
 
+    @cached_property
+    def ended_share(self) -> float:
+        """The share of the rows after which an episode ended."""
+        return 0.0 if self.data.terminated is None else float(self.data.terminated.mean())
+
     @property
     def first(self) -> Design:
         """The first chunk: it shows the width and whether there is an absorbing state."""

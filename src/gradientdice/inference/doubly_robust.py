@@ -44,8 +44,8 @@ def combine(discount: float, weights: np.ndarray, scores: HeldOut, scale: float)
         discount: γ.
         weights: (n,) of the rows.
         scores: τ and r + γV' − Q where they were not fitted.
-        scale: the rows' share in the data that τ is a ratio to: the rest is the absorbing state's own row, whose
-            residual is 0.
+        scale: the rows' share in the data that τ is a ratio to: the rest is the absorbing state's own, whose residual
+            is 0.
     """
     if discount == 1:
         mass = weights * scores.ratio
@@ -63,5 +63,6 @@ def combine(discount: float, weights: np.ndarray, scores: HeldOut, scale: float)
     assert scores.initial_value is not None
     initial = (1 - discount) * scores.initial_value
     rows = weights * (score - mean) / weights.sum()
-    shares = Influence(rows, (initial - initial.mean()) / len(initial), scores.ratio, scores.residual)
+    # The ratio to the rows alone.
+    shares = Influence(rows, (initial - initial.mean()) / len(initial), scale * scores.ratio, scores.residual)
     return DoublyRobust(float(initial.mean()) + mean, shares)
