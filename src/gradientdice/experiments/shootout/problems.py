@@ -44,7 +44,7 @@ from gradientdice.policies import Policy, TabularPolicy
 Rng = np.random.Generator
 SIZES = (1_000, 10_000, 100_000)
 HORIZON, NOISE = 100, 0.1
-LARGE_SEEDS = 4
+LARGE_SEEDS = 3
 
 
 @dataclass(frozen=True, eq=False)
