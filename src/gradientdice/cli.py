@@ -242,6 +242,7 @@ def reproduce_neural(
 def reproduce_shootout(
     output: Output = Path("results/shootout"),
     quick: Annotated[bool, typer.Option("--quick", help="Two small logs a cell: within three minutes.")] = False,
+    large_seeds: Annotated[int, typer.Option("--large-seeds", help="Logs a cell of Taxi and PageRank.")] = 20,
     force: Force = False,
     page: Page = None,
 ) -> None:
@@ -250,7 +251,7 @@ def reproduce_shootout(
     from gradientdice.experiments.shootout.page import write_page
     from gradientdice.experiments.shootout.run import QUICK, Scale, run
 
-    scale = QUICK if quick else Scale()
+    scale = QUICK if quick else Scale(large_seeds=large_seeds)
     store, frame = run(output, scale, force=force)
     figures = draw_all(store, frame)
     _write_pages(output / "shootout.md", page, figures, lambda path, links: write_page(path, frame, scale, links))

@@ -33,7 +33,7 @@ from gradientdice.inference.intervals import (
 from gradientdice.inference.linear import describe, linear_answer
 from gradientdice.inference.misfit import bellman_misfit
 from gradientdice.inference.movement import movements
-from gradientdice.inference.sparse_table import sparse_table_answer
+from gradientdice.inference.sparse_table import unlogged_share
 from gradientdice.moments import Moments
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
 from gradientdice.provenance import provenance
@@ -215,12 +215,11 @@ def _direct(
     answer = estimator.answer(data, policy, functions, seed)
     misfit = 0.0
     if functions is not None and not isinstance(functions, MLP) and answer.functions:
-        log = LogDesign(data, policy, functions, seed=seed)
         if isinstance(functions, Tabular):
             if functions.is_sparse and answer.unlogged is None:
-                answer = replace(answer, unlogged=sparse_table_answer(log, estimator.discount).unlogged)
+                answer = replace(answer, unlogged=unlogged_share(data, policy, functions, estimator.discount))
         elif answer.bellman and answer.shares is not None:
-            misfit = bellman_misfit(log, answer.shares, seed)
+            misfit = bellman_misfit(LogDesign(data, policy, functions, seed=seed), answer.shares, seed)
     return _with_interval(data, answer, method, confidence, seed, misfit)
 
 

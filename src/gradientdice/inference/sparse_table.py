@@ -12,6 +12,8 @@ policy's steps in which that happens is part of the answer.
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -25,7 +27,7 @@ from gradientdice.inference.doubly_robust import combine
 from gradientdice.inference.folds import HeldOut
 from gradientdice.mdp.sparse import SparseMDP
 from gradientdice.mdp.stationary import closed_classes
-from gradientdice.policies import DiscretePolicy, TabularPolicy
+from gradientdice.policies import DiscretePolicy, Policy, TabularPolicy
 
 # A set of states that this many rows never leave is taken to be closed.
 POCKET_ROWS = 30
@@ -61,6 +63,27 @@ def sparse_table_answer(log: LogDesign, discount: float) -> DirectAnswer:
         notes=tuple(notes),
         unlogged=unlogged,
     )
+
+
+class _LastShare:
+    """The share that was asked for last, so that comparing many estimators on one log solves its model once.
+
+    The log is held weakly: it is not kept alive by having been asked about.
+    """
+
+    def __init__(self) -> None:
+        self._key: tuple[weakref.ref, weakref.ref, Tabular, float] | None = None
+        self._share: float | None = None
+
+    def __call__(self, data: Transitions, policy: Policy, functions: Tabular, discount: float) -> float | None:
+        """The share of the policy's steps that the log cannot show."""
+        if self._key is None or (self._key[0](), self._key[1](), *self._key[2:]) != (data, policy, functions, discount):
+            self._share = sparse_table_answer(LogDesign(data, policy, functions), discount).unlogged
+            self._key = (weakref.ref(data), weakref.ref(policy), functions, discount)
+        return self._share
+
+
+unlogged_share = _LastShare()
 
 
 class _Model:

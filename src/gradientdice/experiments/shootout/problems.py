@@ -44,7 +44,6 @@ from gradientdice.policies import Policy, TabularPolicy
 Rng = np.random.Generator
 SIZES = (1_000, 10_000, 100_000)
 HORIZON, NOISE = 100, 0.1
-LARGE_SEEDS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,7 @@ class Problem:
         functions: the function class that all estimators get.
         truth: discount -> the value and its standard error, 0 where it is exact.
         tabular: whether the truth is exact and the functions are a table.
-        seeds: the most logs of each cell; fewer where one log takes long.
+        large: whether one log takes long.
     """
 
     name: str
@@ -71,7 +70,7 @@ class Problem:
     functions: Functions
     truth: Callable[[float], tuple[float, float]]
     tabular: bool = True
-    seeds: int = 20
+    large: bool = False
 
 
 def mixed(target: np.ndarray, behavior: np.ndarray, overlap: float) -> np.ndarray:
@@ -186,7 +185,7 @@ def _mountain_car() -> Problem:
 def _taxi() -> Problem:
     mdp = taxi_world()
     problem = _tabular("Taxi", mdp, taxi_policies(mdp), sizes=(10_000, 100_000, 1_000_000), horizon=500)
-    return replace(problem, seeds=LARGE_SEEDS)
+    return replace(problem, large=True)
 
 
 def _page_rank(pages: int = 100_000) -> Problem:
@@ -217,7 +216,7 @@ def _page_rank(pages: int = 100_000) -> Problem:
 
     functions = Tabular(pages, 2)
     sizes = (500_000, 1_000_000, 2_000_000)
-    return Problem("PageRank", (1.0,), sizes, log, TabularPolicy(target[:pages]), functions, truth, seeds=LARGE_SEEDS)
+    return Problem("PageRank", (1.0,), sizes, log, TabularPolicy(target[:pages]), functions, truth, large=True)
 
 
 TABULAR: dict[str, Callable[[], Problem]] = {
