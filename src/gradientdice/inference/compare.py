@@ -19,7 +19,14 @@ from gradientdice.functions.stream import LogDesign
 from gradientdice.inference.automatic import FOLDS, NOISE, RANK_TOLERANCE, automatic
 from gradientdice.inference.direct import DirectEstimator
 from gradientdice.inference.doubly_robust import doubly_robust
-from gradientdice.inference.evaluate import evaluate, require_estimator, require_functions, require_types, table_for
+from gradientdice.inference.evaluate import (
+    evaluate,
+    is_possible,
+    require_estimator,
+    require_functions,
+    require_types,
+    table_for,
+)
 from gradientdice.inference.folds import Folds, HeldOut, fold_fits, fold_moments, held_out
 from gradientdice.inference.intervals import NormalInterval, independent_shares, require_confidence, standard_error
 from gradientdice.inference.selection import bellman_judge
@@ -150,14 +157,11 @@ def compare(
                 row.bellman_loss, row.loss_noise = leaving_out.judge(scores)
         except InputError as error:
             row.note = f"not applicable: {error}"
-    _rank(
-        rows,
-        [
-            row
-            for row, estimator in zip(rows[1:], estimators, strict=True)
-            if not isinstance(estimator, DirectEstimator)
-        ],
-    )
+    # A value that no weighting of the logged rewards could have is not one to use.
+    possible = [row for row in rows if row.value is not None and is_possible(row.value, data)]
+    direct = [False, *(isinstance(estimator, DirectEstimator) for estimator in estimators)]
+    own = [row for row, by_itself in zip(rows, direct, strict=True) if not by_itself]
+    _rank(possible, [row for row in own[1:] if any(row is other for other in possible)])
     order = sorted(rows, key=lambda row: (row.choice == "", row.value is None))
     return pd.DataFrame([asdict(row) for row in order])
 

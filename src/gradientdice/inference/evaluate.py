@@ -48,6 +48,10 @@ if TYPE_CHECKING:
 # A table of more pairs than this is not tried by itself: its moments are a dense matrix of that size.
 LARGEST_TABLE = 4096
 LARGEST_REWARD = 1e100
+OUTSIDE = (
+    "the value lies outside the range of the logged rewards, where no mean of them can be; what would help: more data, "
+    "better features, or compare"
+)
 
 
 def evaluate(
@@ -156,7 +160,9 @@ def _estimate(
 ) -> Estimate:
     """The answer with its diagnostics."""
     weights = np.ones(len(data)) if data.weights is None else data.weights
-    ratio, solution = fitted.ratio, fitted.solution
+    ratio, solution, cautions = fitted.ratio, fitted.solution, fitted.cautions
+    if not is_possible(fitted.value, data):
+        cautions = (*cautions, OUTSIDE)
     status = fitted.status or (Status.OK if solution is None else solution.status)
     diagnostics = None
     if ratio is not None and fitted.mean_ratio is not None:
@@ -189,7 +195,7 @@ def _estimate(
         num_clusters=len(data) if data.episodes is None else len(np.unique(data.episodes)),
         movements=() if ratio is None else movements(data, ratio, weights),
         notes=fitted.notes,
-        cautions=fitted.cautions,
+        cautions=cautions,
         provenance=provenance(seed=seed, solver=repr(solver), rows=len(data)),
     )
 
@@ -385,6 +391,15 @@ def _estimator(estimator: Estimator | DirectEstimator | None, discount: float | 
     if discount is not None and discount != estimator.discount:
         raise InputError(f"discount={discount:g} contradicts the estimator's {estimator.discount:g}: give one of them.")
     return estimator
+
+
+def is_possible(value: float, data: Transitions) -> bool:
+    """Whether some weighting of the logged rewards (and of the 0 after an end) has this mean."""
+    low, high = float(data.rewards.min()), float(data.rewards.max())
+    if data.terminated is not None and data.terminated.any():
+        low, high = min(low, 0.0), max(high, 0.0)
+    slack = 1e-9 * max(abs(low), abs(high))
+    return low - slack <= value <= high + slack
 
 
 def require_estimator(estimator: object) -> None:

@@ -54,7 +54,10 @@ def lines(table: pd.DataFrame, axis_name: str, label: str) -> Figure:
         task = answered[(answered["problem"] == problem) & (answered["discount"] == discount)]
         if axis_name == "rows":
             task = task[task["overlap"] == task["overlap"].min()]
+            sizes = sorted(task["rows"].unique())
             axis.set_xscale("log")
+            axis.set_xticks(sizes, [f"{size:,}" for size in sizes])
+            axis.xaxis.set_minor_formatter(NullFormatter())
         else:
             sizes = np.sort(task["rows"].unique())
             task = task[task["rows"] == sizes[len(sizes) // 2]]

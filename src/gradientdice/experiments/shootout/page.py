@@ -18,7 +18,7 @@ from gradientdice.experiments.shootout.analysis import (
     significance,
     whole,
 )
-from gradientdice.experiments.shootout.run import OWN, PROBLEMS, Scale
+from gradientdice.experiments.shootout.run import CROSS_FITTED, OWN, PROBLEMS, Scale
 
 NEAR, SURE = 1.1, 2.0
 # The log of this one does not show the state: no estimator that models what it shows can be right.
@@ -89,7 +89,7 @@ def _guide(frame: pd.DataFrame, found: pd.DataFrame) -> str:
         [
             "few or many whole-number states, which say all that matters for what comes next",
             "`gd.evaluate(data, policy, discount=γ)`: GradientDICE in closed form over a table",
-            f"its error is {number(median_factor(OWN, markov), 3)} times the best one's in the median cell; knowing the behaviour does not help (GEM {number(states['GEM'], 3)}, BCH {number(states['BCH'], 3)})",
+            f"its error is {_times(median_factor(OWN, markov))} times the best one's in the median cell; knowing the behaviour does not help (GEM {_times(states['GEM'])}, BCH {_times(states['BCH'])})",
         ],
         [
             "continuous states or actions",
@@ -104,7 +104,7 @@ def _guide(frame: pd.DataFrame, found: pd.DataFrame) -> str:
         [
             "long episodes and importance weights",
             "not the weights alone",
-            ", ".join(f"{name} {number(value, 2)}" for name, value in sequential.items()) + " times the best one's error in the median tabular cell",
+            ", ".join(f"{name} {_times(value)}" for name, value in sequential.items()) + " times the best one's error in the median tabular cell",
         ],
         [
             "the average reward (discount 1)",
@@ -120,6 +120,10 @@ def _guide(frame: pd.DataFrame, found: pd.DataFrame) -> str:
     return table(["you have", "use", "because"], rows)
 
 
+def _times(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.2f}"
+
+
 def _own(frame: pd.DataFrame, found: pd.DataFrame) -> str:
     best = beside_best(found)
     tabular = best[~best["problem"].isin(["cart-pole", "pendulum", "reacher"])]
@@ -129,15 +133,15 @@ def _own(frame: pd.DataFrame, found: pd.DataFrame) -> str:
         (row, significance(frame, tuple(row[name] for name in CELL), row["best"]))
         for _, row in markov[~near].iterrows()
     ]
-    sure = [(row, gap) for row, gap in above if gap > SURE]
+    sure = sum(gap > SURE for _, gap in above)
     lines = [
         f"GradientDICE in closed form over a table is within 10% of the error of the best estimator in {int(near.sum())} of {len(markov)} cells of the tabular benchmarks with a Markov state (all sizes, overlaps and discounts; the best is picked cell by cell from about twenty after the fact, and a root mean squared error over 20 logs is itself known to about 16%). "
-        f"In the other {len(above)} the median factor is {number(float(np.median([row['factor'] for row, _ in above])) if above else 1.0, 3)}; log by log the difference is larger than two standard errors in {len(sure)} of them:",
+        f"The others are below; log by log the difference of the squared errors is more than two standard errors in {sure} of {len(above)}.",
     ]
-    if sure:
+    if above:
         rows = [
-            [problem_name(row["problem"]), f"{row['discount']:g}", f"{row['rows']:,}", f"{row['overlap']:g}", number(row["own"]), f"{row['best']} {number(row['least'])}", number(row["factor"], 3), f"{gap:.1f}"]
-            for row, gap in sorted(sure, key=lambda entry: -entry[0]["factor"])
+            [problem_name(row["problem"]), f"{row['discount']:g}", f"{row['rows']:,}", f"{row['overlap']:g}", number(row["own"]), f"{row['best']} {number(row['least'])}", f"{row['factor']:.2f}", f"{gap:.1f}"]
+            for row, gap in sorted(above, key=lambda entry: -entry[0]["factor"])
         ]  # fmt: skip
         lines.append(
             table(
@@ -170,7 +174,7 @@ def _choosing(frame: pd.DataFrame) -> str:
         )
     total = chosen["factor"].median()
     return (
-        f"`gd.compare` marks one answer by held-out Bellman loss and precision, without the truth. Its error is {number(total, 3)} times that of the cell's best estimator in the median cell.\n\n"
+        f"`gd.compare` marks one answer by held-out Bellman loss and precision, without the truth. Its error is {total:.2f} times that of the cell's best estimator in the median cell.\n\n"
         + table(["benchmark", "γ", "median factor", "largest", "picked (logs)"], rows)
     )
 
@@ -188,8 +192,8 @@ def _coverage(frame: pd.DataFrame, found: pd.DataFrame) -> str:
             [
                 name,
                 f"{with_interval['inside'].mean():.0%}" if len(with_interval) else "no interval",
-                number(own["seconds"].median()),
-                number(own["seconds"].max()),
+                "–" if name == CROSS_FITTED else number(own["seconds"].median()),
+                "–" if name == CROSS_FITTED else number(own["seconds"].max()),
             ]
         )
     own = markov[(markov["estimator"] == OWN) & markov["low"].notna()]
