@@ -16,17 +16,12 @@ from gradientdice.functions.design import Functions
 from gradientdice.functions.kernel import Nystrom, RandomFourier
 from gradientdice.functions.mlp import MLP
 from gradientdice.functions.stream import LogDesign
+from gradientdice.inference.arguments import require_estimator, require_functions, require_types, table_for
 from gradientdice.inference.automatic import FOLDS, NOISE, RANK_TOLERANCE, automatic
+from gradientdice.inference.diagnostics import is_possible
 from gradientdice.inference.direct import DirectEstimator
 from gradientdice.inference.doubly_robust import doubly_robust
-from gradientdice.inference.evaluate import (
-    evaluate,
-    is_possible,
-    require_estimator,
-    require_functions,
-    require_types,
-    table_for,
-)
+from gradientdice.inference.evaluate import evaluate
 from gradientdice.inference.folds import Folds, HeldOut, fold_fits, fold_moments, held_out
 from gradientdice.inference.intervals import NormalInterval, independent_shares, require_confidence, standard_error
 from gradientdice.inference.selection import bellman_judge

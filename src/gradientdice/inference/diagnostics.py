@@ -9,6 +9,7 @@ from enum import Enum
 import numpy as np
 from jaxtyping import Float
 
+from gradientdice.data.transitions import Transitions
 from gradientdice.solvers.solution import Solution
 
 
@@ -227,6 +228,15 @@ def diagnose(
         flow_residual=flow,
         unlogged=unlogged,
     )
+
+
+def is_possible(value: float, data: Transitions) -> bool:
+    """Whether some weighting of the logged rewards (and of the 0 after an end) has this mean."""
+    low, high = float(data.rewards.min()), float(data.rewards.max())
+    if data.terminated is not None and data.terminated.any():
+        low, high = min(low, 0.0), max(high, 0.0)
+    slack = 1e-9 * max(abs(low), abs(high))
+    return low - slack <= value <= high + slack
 
 
 def _hill(mass: np.ndarray) -> float:

@@ -10,16 +10,21 @@ import numpy as np
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count
-from gradientdice.estimators import DualDICE, Estimator, GenDICE, GradientDICE
+from gradientdice.estimators import Estimator
 from gradientdice.functions.design import Functions, whole_design
 from gradientdice.functions.inputs import network_inputs
-from gradientdice.functions.kernel import FittedKernel, Nystrom, RandomFourier
-from gradientdice.functions.linear import LinearFeatures
 from gradientdice.functions.mlp import MLP
 from gradientdice.functions.stream import LogDesign
 from gradientdice.functions.tabular import Tabular
+from gradientdice.inference.arguments import (
+    chosen_estimator,
+    require_estimator,
+    require_functions,
+    require_types,
+    table_for,
+)
 from gradientdice.inference.automatic import automatic
-from gradientdice.inference.diagnostics import diagnose
+from gradientdice.inference.diagnostics import diagnose, is_possible
 from gradientdice.inference.direct import DirectAnswer, DirectEstimator
 from gradientdice.inference.estimate import Estimate
 from gradientdice.inference.flow import flow_residuals
@@ -35,7 +40,7 @@ from gradientdice.inference.misfit import bellman_misfit
 from gradientdice.inference.movement import movements
 from gradientdice.inference.sparse_table import unlogged_share
 from gradientdice.moments import Moments
-from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
+from gradientdice.policies import Policy
 from gradientdice.provenance import provenance
 from gradientdice.solvers.closed_form import ClosedForm
 from gradientdice.solvers.solution import Solution
@@ -45,8 +50,6 @@ if TYPE_CHECKING:
     from gradientdice.solvers.primal_dual import PrimalDual
     from gradientdice.solvers.projected import ProjectedPrimalDual
 
-# A table of more pairs than this is not tried by itself: its moments are a dense matrix of that size.
-LARGEST_TABLE = 4096
 LARGEST_REWARD = 1e100
 OUTSIDE = (
     "the value lies outside the range of the logged rewards, where no mean of them can be; what would help: more data, "
@@ -107,7 +110,7 @@ def evaluate(
     if estimator is not None:
         require_estimator(estimator)
     given = estimator is not None or solver is not None
-    estimator = _estimator(estimator, discount)
+    estimator = chosen_estimator(estimator, discount)
     functions = functions if functions is not None else table_for(data, policy)
     method = interval or NormalInterval()
     if isinstance(estimator, DirectEstimator):
@@ -365,70 +368,3 @@ def _networks(
     value, mean_ratio = (float(figure) for figure in outcome.curve[0, -1])
     note = "a stochastic solver gives no influence values, so there is no interval; without a solver there is one"
     return _Fitted(value, None, None, ratio, solution, mean_ratio, repr(functions), (note,))
-
-
-def table_for(data: Transitions, policy: Policy) -> Tabular | None:
-    """A table where states and actions are few whole numbers, else None."""
-    if isinstance(policy, TabularPolicy):
-        return Tabular(*policy.probabilities.shape)
-    whole = data.states.ndim == 1 and data.states.dtype.kind in "iu"
-    if isinstance(policy, (DiscretePolicy, LoggedPolicy)) and policy.num_actions and whole:
-        # What follows an end is not used and may be anything.
-        used = slice(None) if data.terminated is None else ~data.terminated
-        highest = max(int(data.states.max()), int(data.next_states[used].max(initial=0)))
-        if data.start_states is not None:
-            highest = max(highest, int(data.start_states.max()))
-        if (highest + 1) * policy.num_actions <= LARGEST_TABLE:
-            return Tabular(highest + 1, policy.num_actions)
-    return None
-
-
-def _estimator(estimator: Estimator | DirectEstimator | None, discount: float | None) -> Estimator | DirectEstimator:
-    if estimator is None:
-        if discount is None:
-            raise InputError("Give a discount (1 for the average reward), or an estimator that has one.")
-        return GradientDICE(discount)
-    if discount is not None and discount != estimator.discount:
-        raise InputError(f"discount={discount:g} contradicts the estimator's {estimator.discount:g}: give one of them.")
-    return estimator
-
-
-def is_possible(value: float, data: Transitions) -> bool:
-    """Whether some weighting of the logged rewards (and of the 0 after an end) has this mean."""
-    low, high = float(data.rewards.min()), float(data.rewards.max())
-    if data.terminated is not None and data.terminated.any():
-        low, high = min(low, 0.0), max(high, 0.0)
-    slack = 1e-9 * max(abs(low), abs(high))
-    return low - slack <= value <= high + slack
-
-
-def require_estimator(estimator: object) -> None:
-    """An error unless this is an estimator with its discount."""
-    if isinstance(estimator, type):
-        raise InputError(f"estimator must be made with its discount: {estimator.__name__}(0.9), not the class itself.")
-    if not isinstance(estimator, (GradientDICE, GenDICE, DualDICE, DirectEstimator)):
-        raise InputError(
-            "estimator must be one of gradientdice.ESTIMATORS or RELATED with its discount, such as "
-            f"GradientDICE(0.9), not {estimator!r}."
-        )
-
-
-def require_functions(functions: object) -> None:
-    """An error unless this is a function class, or None."""
-    kinds = (Tabular, LinearFeatures, FittedKernel, RandomFourier, Nystrom, MLP)
-    if functions is not None and not isinstance(functions, kinds):
-        raise InputError(
-            "functions must be Tabular(…), LinearFeatures(…), RandomFourier(…), Nystrom(…) or MLP(…), not "
-            f"{functions!r}."
-        )
-
-
-def require_types(data: Transitions, policy: Policy) -> None:
-    """An error if these are not a log and a policy."""
-    if not isinstance(data, Transitions):
-        raise InputError(f"data must be Transitions, not {type(data).__name__}: see gradientdice.Transitions and load.")
-    if not isinstance(policy, (TabularPolicy, DiscretePolicy, SamplingPolicy, LoggedPolicy)):
-        raise InputError(
-            "policy must be a TabularPolicy, DiscretePolicy, SamplingPolicy or LoggedPolicy, "
-            f"not {type(policy).__name__}: wrap it in one."
-        )

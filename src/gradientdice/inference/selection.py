@@ -9,6 +9,7 @@ held-out flow residual of the ratio, the other candidate, picks badly (docs/resu
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import numpy as np
@@ -34,7 +35,7 @@ def test_kernels(data: Transitions, policy: Policy) -> list[FittedKernel]:
     ]
 
 
-class _BellmanLoss:
+class _BellmanLoss(ABC):
     """The loss over folds; a subclass says what the test functions make of some rows."""
 
     def __init__(self, data: Transitions, folds: Folds) -> None:
@@ -57,9 +58,9 @@ class _BellmanLoss:
                 totals += self._squares(rows, part[:, None] * signed[rows]) / mass**2
         return float(totals[0]), float(totals[1:].std())
 
+    @abstractmethod
     def _squares(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """‖Σ_i column_i ψ_i‖² for each column, without each row's product with itself: noise then adds nothing."""
-        raise NotImplementedError
 
 
 class KernelBellmanLoss(_BellmanLoss):

@@ -92,7 +92,7 @@ class DiscountedCOPTD:
                 flow, restart * flow.logged, mean_one=False, normalised=normalised, rank_tolerance=self.rank_tolerance
             )
             fit = fit._replace(mean=-restart * fit.tests)  # the start is a mean over the rows, too
-            notes = (FROM_THE_LOG,)
+            notes = ()
         else:
 
             def update(params: np.ndarray, draw: Draw) -> np.ndarray:
@@ -101,7 +101,7 @@ class DiscountedCOPTD:
 
             begin = constant_ratio(flow, self.rank_tolerance)
             params, status = iterate(flow, begin, update, self.steps, seed)
-            fit, solution, notes = None, sampled_solution(params, status, self.steps), (FROM_THE_LOG, STATIONARY)
+            fit, solution, notes = None, sampled_solution(params, status, self.steps), (STATIONARY,)
         return state_answer(
-            known, flow, solution, fit, normalised=normalised, from_initial=False, notes=notes[1:], cautions=notes[:1]
+            known, flow, solution, fit, normalised=normalised, from_initial=False, notes=notes, cautions=(FROM_THE_LOG,)
         )
