@@ -8,6 +8,7 @@ import pytest
 import gradientdice as gd
 from conftest import random_problem
 from gradientdice.functions.stream import LogDesign
+from gradientdice.functions.support import on_what_is_logged
 from gradientdice.inference import linear, sparse_table
 from gradientdice.inference.intervals import independent_shares, standard_error
 
@@ -76,6 +77,28 @@ def test_logged_actions_stand_in_for_those_never_logged():
         assert sparse.value == pytest.approx(dense.value, rel=1e-9)
         visits = np.sum(dense.ratio[some.states == 2]) / len(some)
         assert sparse.unlogged == pytest.approx(visits * np.asarray(policy)[2, 1], rel=1e-9)
+
+
+def test_in_place_of_missing_actions_the_policy_does_what_the_log_does():
+    policy = np.array([[0.7, 0.2, 0.1], [0.7, 0.2, 0.1], [0.0, 1.0, 0.0], [0.7, 0.2, 0.1]])
+    counts = np.array([[1.0, 2.0, 3.0], [0.0, 1.0, 3.0], [4.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    kept, missing = on_what_is_logged(policy, counts)
+    np.testing.assert_allclose(missing, [0.0, 0.7, 1.0, 1.0], atol=1e-15)
+    expected = [[0.7, 0.2, 0.1], [0.0, 0.2 + 0.7 / 4, 0.1 + 0.7 * 3 / 4], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+    np.testing.assert_allclose(kept, expected, rtol=1e-12)
+
+
+def test_a_rare_way_out_is_not_lost():
+    """State 1's only way on that the policy likes is not logged; the log left it all the same, and so the answer does."""
+    circling = [(1, 1, 0.0, 1)] * 40
+    rows = [(0, 0, 1.0, 0), (0, 1, 1.0, 1), *circling, (1, 2, 0.0, 0)] * 5
+    states, actions, rewards, following = (np.array(column) for column in zip(*rows, strict=True))
+    data = gd.Transitions(states, actions.astype(int), rewards, following)
+    policy = gd.TabularPolicy([[0.9, 0.1, 0.0], [0.45, 0.55, 0.0]])
+    estimate = gd.evaluate(data, policy, discount=1.0, functions=gd.Tabular(2, 3, stand_in=True))
+    leaving = 0.45 / 41
+    assert estimate.value == pytest.approx(leaving / (0.1 + leaving))
+    assert str(estimate.verdict) == "do not trust"
 
 
 def test_a_state_that_the_log_never_leaves_starts_again():

@@ -14,31 +14,29 @@ from gradientdice.functions.kernel import FittedKernel
 from gradientdice.functions.tabular import Tabular
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
 
-# Where more than this share of the policy's choices is not logged in a state, it does there what the log does.
-MOST_MISSING = 0.5
 SAME = 1e-6
 
 
 def on_what_is_logged(
     probabilities: Float[np.ndarray, "S A"], counts: Float[np.ndarray, "S A"]
 ) -> tuple[Float[np.ndarray, "S A"], Float[np.ndarray, " S"]]:
-    """A policy with the actions that are not logged in a state left out, and the probability that leaves out.
+    """A policy that does what the log does in place of actions that are not logged, and how likely those are, by state.
 
-    Where that is most of it, the policy does what the log does: an action that it hardly takes must not become the only
-    one, for it may lead nowhere, while a log of trajectories goes on. Where nothing is logged, it takes the first.
+    The probability of actions that a state's rows do not show is shared among those that they do as the log shares
+    them. Sharing it as the policy does would let an action that it hardly takes become the only one, and that may lead
+    nowhere, while a log of trajectories goes on. Where nothing is logged, the first action is taken.
 
     Args:
         probabilities: the policy.
         counts: how often each pair was logged.
     """
     kept = np.where(counts > 0, probabilities, 0.0)
-    total = kept.sum(axis=1)
-    missing = 1 - total
+    missing = 1 - kept.sum(axis=1)
+    missing = np.where(missing > 1e-12, missing, 0.0)
     nothing = counts.sum(axis=1) <= 0
-    fallback = np.where(nothing[:, None], np.arange(counts.shape[1]) == 0, counts)
-    fallback = fallback / fallback.sum(axis=1, keepdims=True)
-    policy = np.where(missing[:, None] <= MOST_MISSING, kept / np.maximum(total, 1e-300)[:, None], fallback)
-    return policy, np.where(missing > 1e-12, missing, 0.0)
+    logged = np.where(nothing[:, None], np.arange(counts.shape[1]) == 0, counts)
+    policy = kept + missing[:, None] * logged / logged.sum(axis=1, keepdims=True)
+    return policy / policy.sum(axis=1, keepdims=True), missing
 
 
 def stand_in(
@@ -46,8 +44,8 @@ def stand_in(
 ) -> tuple[Transitions, Policy]:
     """A log and a policy that keep to what is logged, for a table in which logged actions stand in for others.
 
-    The policy leaves out actions that are not logged in a state (a LoggedPolicy is first made a table), and a step to a
-    state that the log never leaves goes to the first start instead.
+    The policy does what the log does in place of actions that are not logged in a state (a LoggedPolicy is first made a
+    table), and a step to a state that the log never leaves goes to the first start instead.
 
     Args:
         data: the log.

@@ -5,9 +5,8 @@ empirical model, and the matching Q is that model's. Both are sparse linear syst
 (S·A)² exists. The answer is the one that the dense closed form gives.
 
 In a large table some pair that the policy takes is always missing from the log. Where the policy takes an action
-that the log never shows in that state, the logged ones take its place in proportion (where that is most of what it
-does, it does what the log does); a step to a state that the log never leaves goes to the first start. The share of the
-policy's steps in which that happens is part of the answer.
+that the log never shows in that state, it does what the log does there; a step to a state that the log never leaves
+goes to the first start. The share of the policy's steps in which that happens is part of the answer.
 """
 
 from __future__ import annotations
