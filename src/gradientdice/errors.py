@@ -70,3 +70,12 @@ def _sums_up(array: np.ndarray) -> bool:
     """Whether the sum is finite: much faster than a look at every entry, and it settles most cases."""
     with np.errstate(all="ignore"):
         return bool(np.isfinite(array.sum()))
+
+
+def starts_missing(discount: float) -> InputError:
+    """What to say where initial states are needed and the log has none."""
+    reason = "A discount below 1 needs" if discount < 1 else "At discount 1 ended episodes restart, which needs"
+    return InputError(
+        f"{reason} initial states, and none are known: give initial_states, or episodes with their rows in time order, "
+        "whose first states then serve (and a LoggedPolicy's choices there)."
+    )

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.errors import InputError, starts_missing
 from gradientdice.functions.design import Design, Functions, self_loop
 from gradientdice.functions.rows import BlockRows, Rows, cross_product
 from gradientdice.functions.stream import CHUNK_ROWS, LogDesign
@@ -64,10 +64,7 @@ class Moments:
         if discount == 1:
             return np.zeros(self.num_features)
         if self.initial is None:
-            raise InputError(
-                "A discount below 1 needs initial states and the log has none: give initial_states, or episodes, whose "
-                "first states then serve (and a LoggedPolicy's choices there)."
-            )
+            raise starts_missing(discount)
         return (1 - discount) * self.initial
 
     def for_discount(self, discount: float) -> Moments:
@@ -75,7 +72,7 @@ class Moments:
         if discount < 1 or self.absorbing_weight is None:
             return self
         if self.initial is None:
-            raise InputError("At discount 1 ended episodes restart, which needs initial_states or episodes.")
+            raise starts_missing(discount)
         scale = self.weight / (self.weight - self.absorbing_weight)
         ended = self.next_gram[-1, :-1]  # E[1{ended} x]
         next_gram = self.next_gram[:-1, :-1] + np.outer(self.initial[:-1], ended)

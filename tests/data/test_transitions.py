@@ -1,5 +1,7 @@
 """The door: what a log may be, what is refused and how, and files that come back bit for bit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -135,3 +137,52 @@ def test_bad_files_are_refused(tmp_path):
         gd.load(tmp_path / "pickle.npz")
     with pytest.raises(gd.InputError, match="saved as"):
         gd.Transitions(**GOOD).save(tmp_path / "log.pkl")
+
+
+class TestStartStates:
+    """Without initial states an episode's first row says where it began, if the rows are in time order."""
+
+    def rollout(self, fraction=False):
+        mdp, _, _ = random_problem(0)
+        data = mdp.rollout(np.full((5, 2), 0.5), 50, 20, np.random.default_rng(0))
+        if not fraction:
+            return replace(data, initial_states=None)
+        places = np.random.default_rng(1).normal(size=(5, 2))
+        rounded = places[data.next_states].astype(np.float32).astype(float)  # stored with fewer digits
+        return replace(data, initial_states=None, states=places[data.states], next_states=rounded)
+
+    @pytest.mark.parametrize("fraction", [False, True])
+    def test_first_rows(self, fraction):
+        data = self.rollout(fraction)
+        np.testing.assert_array_equal(data.start_states, data.states[::20])
+
+    @pytest.mark.parametrize("fraction", [False, True])
+    def test_shuffled_rows_have_no_known_start(self, fraction):
+        data = self.rollout(fraction)
+        rows = np.random.default_rng(2).permutation(len(data))
+        shuffled = gd.Transitions(
+            data.states[rows], data.actions[rows], data.rewards[rows], data.next_states[rows],
+            episodes=data.episodes[rows],
+        )  # fmt: skip
+        assert shuffled.start_states is None
+        given = replace(shuffled, initial_states=data.start_states)
+        np.testing.assert_array_equal(given.start_states, data.start_states)
+        if not fraction:
+            policy = gd.TabularPolicy(np.full((5, 2), 0.5))
+            with pytest.raises(gd.InputError, match="episodes with their rows in time order"):
+                gd.evaluate(shuffled, policy, discount=0.9)
+            ordered, mixed = (gd.evaluate(log, policy, discount=1.0) for log in (data, shuffled))
+            assert mixed.value == pytest.approx(ordered.value, rel=1e-9)
+
+    def test_episodes_may_interleave(self):
+        data = self.rollout()
+        rows = np.lexsort([data.episodes, np.arange(len(data)) % 20])  # the first step of all, then the second, …
+        mixed = gd.Transitions(
+            data.states[rows], data.actions[rows], data.rewards[rows], data.next_states[rows],
+            episodes=data.episodes[rows],
+        )  # fmt: skip
+        np.testing.assert_array_equal(mixed.start_states, data.start_states)
+
+    def test_a_step_after_an_end_may_begin_anywhere(self):
+        data = gd.Transitions([0, 1, 2, 3], [0] * 4, [0.0] * 4, [9, 9, 9, 9], terminated=[1] * 4, episodes=[0] * 4)
+        np.testing.assert_array_equal(data.start_states, [0])

@@ -7,6 +7,7 @@ import pytest
 
 import gradientdice as gd
 from conftest import random_problem
+from gradientdice.related.behavior import ratio_cautions
 
 WITH_FUNCTIONS = ["lstdq", "fqe", "mwl", "mql", "regularized-lagrangian", "drl"]
 
@@ -44,6 +45,49 @@ def test_features_that_miss_something_reach_the_verdict(name):
     policy = gd.TabularPolicy(np.tile([0.3, 0.7], (20, 1)))
     estimate = gd.evaluate(data, policy, gd.RELATED[name](0.9), functions=functions)
     assert estimate.diagnostics.bellman_misfit > 10 and str(estimate.verdict) == "do not trust"
+
+
+@pytest.mark.parametrize("name", ["lstdq", "mwl", "fqe"])
+def test_features_that_nobody_chose_are_judged_too(name):
+    rng = np.random.default_rng(0)
+    states = rng.uniform(-1, 1, size=(3000, 2))
+    following = np.clip(states + 0.1 * rng.normal(size=states.shape), -1, 1)
+    rewards = np.sign(np.sin(4 * states[:, 0]))
+    data = gd.Transitions(states, rng.integers(0, 2, 3000), rewards, following, initial_states=states[:50])
+    policy = gd.DiscretePolicy(lambda states: np.tile([0.3, 0.7], (len(states), 1)), 2)
+    left_out = gd.evaluate(data, policy, gd.RELATED[name](0.9))
+    given = gd.evaluate(data, policy, gd.RELATED[name](0.9), functions=gd.RandomFourier())
+    assert left_out.value == given.value
+    assert left_out.diagnostics.bellman_misfit == given.diagnostics.bellman_misfit != 0
+    assert any("no functions are given" in note for note in left_out.notes)
+    assert not any("no functions are given" in note for note in given.notes)
+
+
+NEEDS_BEHAVIOR = ["is", "pdis", "wis", "wpdis", "dr", "wdr", "magic", "gem", "bch", "discounted-cop-td"]
+
+
+@pytest.mark.parametrize("name", NEEDS_BEHAVIOR)
+def test_behaviour_probabilities_that_cannot_be_right_reach_the_verdict(log, name):
+    _, target, data = log
+    wrong = replace(data, behavior_log_probs=data.behavior_log_probs - np.log(2))
+    policy = gd.TabularPolicy(target)
+    right = gd.evaluate(data, policy, gd.RELATED[name](0.8))
+    assert not any("behavior_log_probs" in caution for caution in right.cautions)
+    estimate = gd.evaluate(wrong, policy, gd.RELATED[name](0.8))
+    assert any("average 2 over the log" in caution for caution in estimate.cautions), estimate.cautions
+    assert str(estimate.verdict) != "trust"
+
+
+def test_true_ratios_are_rarely_called_wrong():
+    """In 2,000 logs with ratios up to 10, of dependent rows, no more than a handful of false alarms."""
+    rng = np.random.default_rng(0)
+    alarms = 0
+    for _ in range(2000):
+        rare = rng.random(400) < 0.1
+        data = gd.Transitions(np.zeros(400, int), rare.astype(int), np.zeros(400), np.zeros(400, int),
+                              behavior_log_probs=np.log(np.where(rare, 0.1, 0.9)))  # fmt: skip
+        alarms += bool(ratio_cautions(data, np.where(rare, 9.0, 1 / 9)))
+    assert alarms <= 10
 
 
 def test_another_fixed_point_is_never_trusted(log):

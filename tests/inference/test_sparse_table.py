@@ -20,7 +20,8 @@ def log_of(kind, seed=0, rows=600):
     if kind == "ending":
         data = replace(data, terminated=rng.random(rows) < 0.2)
     if kind == "episodes":
-        data = replace(data, initial_states=None, episodes=np.arange(rows) // 6, terminated=np.arange(rows) % 6 == 5)
+        data = mdp.rollout(np.full((5, 2), 0.5), rows // 6, 6, rng)
+        data = replace(data, initial_states=None, truncated=None, terminated=np.arange(rows) % 6 == 5)
     if kind == "weighted":
         data = replace(data, weights=rng.integers(1, 4, size=rows).astype(float))
     return data, gd.TabularPolicy(target)
@@ -112,7 +113,7 @@ def test_a_state_that_the_log_never_leaves_starts_again():
 
 def test_refusals():
     data, policy = log_of("plain")
-    with pytest.raises(gd.InputError, match="need initial states"):
+    with pytest.raises(gd.InputError, match="needs initial states"):
         sparse_table.sparse_table_answer(LogDesign(replace(data, initial_states=None), policy, gd.Tabular(5, 2)), 0.9)
     with pytest.raises(gd.InputError, match="states must lie in 0 to 3"):
         sparse_table.sparse_table_answer(LogDesign(data, policy, gd.Tabular(4, 2)), 0.9)
@@ -137,6 +138,11 @@ def test_what_has_no_sparse_form_says_so():
     data = mdp.sample(1000, np.full(mdp.reward.shape, 1 / mdp.reward.size), np.random.default_rng(0))
     with pytest.raises(gd.InputError, match="a dense system of 12,000 features"):
         gd.evaluate(data, gd.TabularPolicy(target), gd.FQE(0.9))
+
+
+def test_stand_in_is_a_yes_or_a_no():
+    with pytest.raises(gd.InputError, match="stand_in must be True, False or None, not 'yes'"):
+        gd.Tabular(2, 2, stand_in="yes")
 
 
 def test_a_small_table_stands_in_if_asked():

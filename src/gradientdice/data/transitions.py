@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 
+from gradientdice.data.sequence import in_time_order
 from gradientdice.errors import InputError, first_bad_row, require_finite
 
 
@@ -64,12 +66,15 @@ class Transitions:
     def __len__(self) -> int:
         return len(self.rewards)
 
-    @property
+    @cached_property
     def start_states(self) -> Num[np.ndarray, "n0 ..."] | None:
-        """The initial states given, else the first state of each episode, else None."""
+        """The initial states given, else the first state of each episode; None without either.
+
+        An episode whose rows do not follow each other has no known first state.
+        """
         if self.initial_states is not None:
             return self.initial_states
-        if self.episodes is None:
+        if self.episodes is None or not in_time_order(self):
             return None
         _, first = np.unique(self.episodes, return_index=True)
         return self.states[first]

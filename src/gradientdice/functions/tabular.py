@@ -39,6 +39,8 @@ class Tabular:
     def __post_init__(self) -> None:
         require_count("num_states", self.num_states)
         require_count("num_actions", self.num_actions)
+        if self.stand_in not in (None, True, False):
+            raise InputError(f"stand_in must be True, False or None, not {self.stand_in!r}.")
 
     def __repr__(self) -> str:
         more = "" if self.stand_in is None else f", stand_in={self.stand_in}"

@@ -12,10 +12,12 @@ import numpy as np
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count
 from gradientdice.estimators import Estimator, GradientDICE
+from gradientdice.functions.compact import compacted
 from gradientdice.functions.design import Functions
 from gradientdice.functions.kernel import Nystrom, RandomFourier
 from gradientdice.functions.mlp import MLP
 from gradientdice.functions.stream import LogDesign
+from gradientdice.functions.tabular import Tabular
 from gradientdice.inference.arguments import require_estimator, require_functions, require_types, table_for
 from gradientdice.inference.automatic import FOLDS, NOISE, RANK_TOLERANCE, automatic
 from gradientdice.inference.diagnostics import is_possible
@@ -123,7 +125,8 @@ def compare(
     if functions is None:
         (found,) = automatic(data, policy, [discount], NormalInterval(), confidence, seed)
         functions = found.chosen.functions
-    log = LogDesign(data, policy, functions, seed=seed)
+    small = compacted(data, policy, functions) if isinstance(functions, Tabular) else None
+    log = LogDesign(*(small or (data, policy, functions)), seed=seed)
     doubly = _Row(f"doubly robust GradientDICE(discount={discount:g}), cross-fitted")
     rows, leaving_out = [doubly], None
     try:

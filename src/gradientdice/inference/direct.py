@@ -64,14 +64,14 @@ class DirectEstimator(Protocol):
         """γ."""
         ...
 
-    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP | None, seed: int) -> DirectAnswer:
+    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP, seed: int) -> DirectAnswer:
         """The value of a policy from a log.
 
         Args:
             data: the log, checked.
             policy: the policy to evaluate.
             functions: the function class that the user gave, or a table where states and actions are few whole
-                numbers, else None. An estimator without functions takes no notice.
+                numbers, else kernel features. An estimator without functions takes no notice.
             seed: for whatever is random.
 
         Raises:

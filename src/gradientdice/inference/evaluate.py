@@ -11,8 +11,10 @@ import numpy as np
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count
 from gradientdice.estimators import Estimator
+from gradientdice.functions.compact import compacted
 from gradientdice.functions.design import Functions, whole_design
 from gradientdice.functions.inputs import network_inputs
+from gradientdice.functions.kernel import RandomFourier
 from gradientdice.functions.mlp import MLP
 from gradientdice.functions.stream import LogDesign
 from gradientdice.functions.tabular import Tabular
@@ -112,25 +114,29 @@ def evaluate(
     given = estimator is not None or solver is not None
     estimator = chosen_estimator(estimator, discount)
     functions = functions if functions is not None else table_for(data, policy)
-    method = interval or NormalInterval()
-    if isinstance(estimator, DirectEstimator):
-        fitted = _direct(data, policy, estimator, functions, solver, method, confidence, seed)
-        return _estimate(data, estimator, fitted, confidence, seed, solver)
-    if functions is None and given:
+    if functions is None and given and not isinstance(estimator, DirectEstimator):
         raise InputError(
             "States that are not few whole numbers need a function class beside an estimator or solver of yours: give "
             "functions=RandomFourier(…) or LinearFeatures(…), or give a discount alone and let the library choose."
         )
-    if isinstance(functions, MLP):
-        fitted = _networks(data, policy, estimator, functions, solver, method, confidence, seed, progress, checkpoint)
-    elif functions is None:
-        fitted = _automatic(data, policy, estimator.discount, method, confidence, seed, progress)
+    method = interval or NormalInterval()
+    small = compacted(data, policy, functions) if isinstance(functions, Tabular) else None
+    log, behaving, used = small or (data, policy, functions)
+    if isinstance(estimator, DirectEstimator):
+        fitted = _direct(log, behaving, estimator, used, solver, method, confidence, seed)
+    elif isinstance(used, MLP):
+        fitted = _networks(log, behaving, estimator, used, solver, method, confidence, seed, progress, checkpoint)
+    elif used is None:
+        fitted = _automatic(log, behaving, estimator.discount, method, confidence, seed, progress)
     else:
-        log = LogDesign(data, policy, functions, seed=seed)
+        design = LogDesign(log, behaving, used, seed=seed)
         if solver is None or isinstance(solver, ClosedForm):
-            fitted = _closed_form(log, estimator, solver or ClosedForm(), method, confidence, seed)
+            fitted = _closed_form(design, estimator, solver or ClosedForm(), method, confidence, seed)
         else:
-            fitted = _stochastic(log, estimator, solver, seed)
+            fitted = _stochastic(design, estimator, solver, seed)
+    if small is not None and fitted.functions:
+        note = f"the table is over the {small[2].num_states:,} states that the log shows, in their order"
+        fitted = replace(fitted, functions=repr(functions), notes=(*fitted.notes, note))
     return _estimate(data, estimator, fitted, confidence, seed, solver)
 
 
@@ -221,9 +227,14 @@ def _direct(
             f"rewards as large as {largest:.1e} overflow when they are squared: divide them by a constant, and "
             "multiply the value by it."
         )
+    given = functions is not None
+    functions = functions if given else RandomFourier()  # those without functions take no notice
     answer = estimator.answer(data, policy, functions, seed)
+    if not given and answer.functions:
+        chosen = "RandomFourier() is what is used where no functions are given; compare chooses them from the data"
+        answer = replace(answer, notes=(*answer.notes, chosen))
     misfit = 0.0
-    if functions is not None and not isinstance(functions, MLP) and answer.functions:
+    if not isinstance(functions, MLP) and answer.functions:
         if isinstance(functions, Tabular):
             if functions.is_sparse and answer.unlogged is None:
                 answer = replace(answer, unlogged=unlogged_share(data, policy, functions, estimator.discount))

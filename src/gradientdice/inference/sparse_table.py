@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.errors import starts_missing
 from gradientdice.functions.stream import LogDesign
 from gradientdice.functions.support import on_what_is_logged
 from gradientdice.functions.tabular import Tabular
@@ -117,10 +117,7 @@ class _Model:
         self.weights = np.ones(n) if data.weights is None else data.weights
         self.ended = np.zeros(n, dtype=bool) if data.terminated is None else data.terminated
         if starts is None and (discount < 1 or self.ended.any()):
-            raise InputError(
-                "A discount below 1, and ended episodes at discount 1, need initial states and the log has none: give "
-                "initial_states, or episodes, whose first states then serve (and a LoggedPolicy's choices there)."
-            )
+            raise starts_missing(discount)
         every = [data.states, np.where(self.ended, data.states, data.next_states)]
         every += [] if starts is None else [starts]
         for states in every:

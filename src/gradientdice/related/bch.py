@@ -72,7 +72,7 @@ class BCH:
         if self.tests is not None and not isinstance(self.tests, (RandomFourier, Nystrom)):
             raise InputError(f"tests must be RandomFourier(…) or Nystrom(…), not {self.tests!r}.")
 
-    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP | None, seed: int) -> DirectAnswer:
+    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP, seed: int) -> DirectAnswer:
         """The value, with the ratio w(s)β(s,a) and influence values."""
         known = KnownBehavior.of("BCH", data, policy, functions, self.behavior)
         weights = data.weights

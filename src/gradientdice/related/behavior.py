@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from gradientdice.data.sequence import breaks
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, first_bad_row
 from gradientdice.policies import Policy
@@ -19,6 +20,8 @@ from gradientdice.related.needs import require_action_probabilities, require_epi
 ROUNDING = 1e-6
 # The largest logarithm of a product of ratios: its square, summed over any log, is still a number.
 LARGEST = 340.0
+# Ratios are heavy-tailed: their mean is told apart from 1 from this many standard errors on.
+RATIO_NOISE = 5.0
 
 
 def importance_ratios(
@@ -59,13 +62,6 @@ def importance_ratios(
             f"probability 0 (its logarithm is {logs[row]:g}), though it was taken: correct or drop such rows."
         )
     return target * np.exp(-logs)
-
-
-def _far(data: Transitions, before: np.ndarray, after: np.ndarray) -> float:
-    """The share of steps that do not lead to where the next row begins, to within a hundredth of the states' spread."""
-    spread = data.states.reshape(len(data), -1).std(axis=0)
-    gap = np.abs(data.next_states[before] - data.states[after]).reshape(len(before), -1)
-    return float(np.mean((gap > 0.01 * spread + 1e-12).any(axis=1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +115,9 @@ class Episodes:
                     f"{row}: give what follows an end an episode number of its own."
                 )
         if len(before):
-            apart = (data.next_states[before] != data.states[after]).reshape(len(before), -1).any(axis=1)
-            # Numbers with a fraction may be rounded differently, but not all of them.
-            if apart.any() if data.states.dtype.kind in "iu" else _far(data, before, after) > 0.5:
+            apart = breaks(data, before, after)
+            # Numbers with a fraction may be rounded differently, but not most of them.
+            if apart.any() if data.states.dtype.kind in "iu" else apart.mean() > 0.5:
                 row, then = int(before[np.argmax(apart)]), int(after[np.argmax(apart)])
                 raise InputError(
                     f"{name} needs whole trajectories, and in episode {data.episodes[row]} row {then} does not begin "
@@ -202,6 +198,26 @@ def require_behavior(behavior: object) -> None:
     """An error unless this is a way to estimate μ, or none."""
     if behavior is not None and not isinstance(behavior, BehaviorCloning):
         raise InputError(f"behavior must be BehaviorCloning(…) or None, not {behavior!r}.")
+
+
+def ratio_cautions(data: Transitions, ratios: Float[np.ndarray, " n"]) -> tuple[str, ...]:
+    """A caution where logged probabilities cannot be right: in every state the ratios' mean is 1 under the behaviour.
+
+    Given the past, each ratio has that mean, so that their errors are not correlated even within an episode. Answers
+    that divide by the ratios' sum would not show that all of them are wrong by a factor.
+    """
+    if data.behavior_log_probs is None:
+        return ()
+    weights = np.ones(len(ratios)) if data.weights is None else data.weights
+    mean = float(np.average(ratios, weights=weights))
+    noise = float(np.sqrt(np.sum((weights * (ratios - mean)) ** 2)) / weights.sum())
+    if abs(mean - 1) <= max(RATIO_NOISE * noise, 1e-6):
+        return ()
+    return (
+        f"the importance ratios average {mean:.3g} over the log with a noise of {noise:.1g}, where they should average "
+        "1: either behavior_log_probs are wrong, or the policy takes actions that the behaviour never does; what would "
+        "help: check them, or use GradientDICE, which does not need them",
+    )
 
 
 def behavior_notes(data: Transitions, behavior: BehaviorCloning | None) -> tuple[str, ...]:

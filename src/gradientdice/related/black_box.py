@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, require_number
+from gradientdice.errors import require_number, starts_missing
 from gradientdice.estimators.terms import LeastSquares
 from gradientdice.functions.design import Functions
 from gradientdice.functions.mlp import MLP
@@ -84,7 +84,7 @@ class BlackBox:
         require_number("discount", self.discount, low=0, high=1)
         require_number("ridge", self.ridge, low=0, open_low=True)
 
-    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP | None, seed: int) -> DirectAnswer:
+    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP, seed: int) -> DirectAnswer:
         """The average reward, with its weights; influence values where there is one weight a pair."""
         require_average("BlackBox", self.discount)
         functions = linear_functions("BlackBox", functions)
@@ -211,7 +211,7 @@ def row_changes(log: LogDesign) -> Float[np.ndarray, "n K"]:
     start = None
     if first.absorbing:
         if log.initial is None:
-            raise InputError("At discount 1 ended episodes restart, which needs initial_states or episodes.")
+            raise starts_missing(1.0)
         start = _dense(log.initial, first.width)[:, :width].mean(axis=0)
     changes, logged, reached = np.empty((len(log.data), width)), np.zeros(width), np.zeros(width)
     for rows, design in log.chunks():

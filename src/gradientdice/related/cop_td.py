@@ -75,7 +75,7 @@ class COPTD:
         require_number("discount", self.discount, low=0, high=1)
         check_options(self.solver, self.steps, self.learning_rate, self.rank_tolerance)
 
-    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP | None, seed: int) -> DirectAnswer:
+    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP, seed: int) -> DirectAnswer:
         """The average reward, with the ratio c(s)ρ(s,a) and, for the exact solver, influence values."""
         require_average("COPTD", self.discount)
         known = KnownBehavior.of("COPTD", data, policy, functions, self.behavior)

@@ -59,7 +59,7 @@ class CrossFittedQ:
         name: str,
         data: Transitions,
         policy: Policy,
-        functions: Functions | MLP | None,
+        functions: Functions | MLP,
         discount: float,
         count: int,
         seed: int,

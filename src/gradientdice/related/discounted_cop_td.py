@@ -79,7 +79,7 @@ class DiscountedCOPTD:
         require_number("discount", self.discount, low=0, high=1)
         check_options(self.solver, self.steps, self.learning_rate, self.rank_tolerance)
 
-    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP | None, seed: int) -> DirectAnswer:
+    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP, seed: int) -> DirectAnswer:
         """The value from the log's states, with the ratio c(s)ρ(s,a) and, for the exact solver, influence values."""
         if self.discount == 1:
             same = COPTD(1.0, self.solver, self.steps, self.learning_rate, self.rank_tolerance, self.behavior)

@@ -33,7 +33,13 @@ from gradientdice.inference.direct import DirectAnswer
 from gradientdice.inference.influence import Influence
 from gradientdice.inference.linear import describe
 from gradientdice.policies import Policy
-from gradientdice.related.behavior import Episodes, behavior_notes, importance_ratios, require_behavior
+from gradientdice.related.behavior import (
+    Episodes,
+    behavior_notes,
+    importance_ratios,
+    ratio_cautions,
+    require_behavior,
+)
 from gradientdice.related.behavior_cloning import BehaviorCloning
 from gradientdice.related.cross_fitted_q import CrossFittedQ
 from gradientdice.related.needs import require_discounted
@@ -55,10 +61,10 @@ class _DoublyRobust:
         require_behavior(self.behavior)
         require_count("folds", self.folds, low=2)
 
-    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP | None, seed: int) -> DirectAnswer:
+    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP, seed: int) -> DirectAnswer:
         """The value, the weight of each row's Bellman residual, and its influence values."""
         name = type(self).__name__
-        weights = step_weights(name, self.discount, data, policy, self.behavior, self.normalised)
+        weights, cautions = step_weights(name, self.discount, data, policy, self.behavior, self.normalised)
         q = CrossFittedQ.of(name, data, policy, functions, self.discount, self.folds, seed)
         residual, episodes = q.scores.residual, weights.episodes
         firsts = (1 - self.discount) * episodes.weights / episodes.weights.sum()
@@ -75,6 +81,7 @@ class _DoublyRobust:
             status=q.worst.solution.status,
             solution=q.worst.solution,
             notes=(*behavior_notes(data, self.behavior), *bootstrap_notes(weights)),
+            cautions=cautions,
             bellman=True,
             density=weights.density,
         )
@@ -87,12 +94,13 @@ def step_weights(
     policy: Policy,
     behavior: BehaviorCloning | None,
     normalised: bool,
-) -> StepWeights:
-    """The per-decision weights of a log, or an error that says what it lacks."""
+) -> tuple[StepWeights, tuple[str, ...]]:
+    """The per-decision weights of a log and why they may be wrong, or an error that says what it lacks."""
     require_discounted(name, discount)
     episodes = Episodes.of(name, data)
     ratios = importance_ratios(name, data, policy, behavior)
-    return StepWeights.of(name, discount, episodes, ratios, normalised=normalised)
+    weights = StepWeights.of(name, discount, episodes, ratios, normalised=normalised)
+    return weights, ratio_cautions(data, ratios)
 
 
 def bootstrap_notes(weights: StepWeights) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ class DRL:
         require_number("discount", self.discount, low=0, high=1)
         require_count("folds", self.folds, low=2)
 
-    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP | None, seed: int) -> DirectAnswer:
+    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP, seed: int) -> DirectAnswer:
         """The value, the ratio where it was not fitted, and its influence values."""
         log = LogDesign(data, policy, linear_functions("DRL", functions), seed=seed)
         folds = Folds.create(data, self.folds, seed)

@@ -74,7 +74,7 @@ class FQE:
         for name in ("iterations", "steps", "members"):
             require_count(name, getattr(self, name))
 
-    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP | None, seed: int) -> DirectAnswer:
+    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP, seed: int) -> DirectAnswer:
         """The value; with linear functions also the ratio that it implies, and influence values if it converged."""
         if isinstance(functions, MLP):
             return self._networks(data, policy, functions, seed)

@@ -85,7 +85,7 @@ class GEM:
         require_number("discount", self.discount, low=0, high=1)
         check_options(self.solver, self.steps, self.learning_rate, self.rank_tolerance)
 
-    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP | None, seed: int) -> DirectAnswer:
+    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP, seed: int) -> DirectAnswer:
         """The value, with the ratio c(s)ρ(s,a) and, for the exact solver, influence values."""
         require_discounted("GEM", self.discount)
         known = KnownBehavior.of("GEM", data, policy, functions, self.behavior)

@@ -31,7 +31,13 @@ from gradientdice.functions.mlp import MLP
 from gradientdice.inference.direct import DirectAnswer
 from gradientdice.inference.influence import Influence
 from gradientdice.policies import Policy
-from gradientdice.related.behavior import Episodes, behavior_notes, importance_ratios, require_behavior
+from gradientdice.related.behavior import (
+    Episodes,
+    behavior_notes,
+    importance_ratios,
+    ratio_cautions,
+    require_behavior,
+)
 from gradientdice.related.behavior_cloning import BehaviorCloning
 from gradientdice.related.needs import require_discounted
 from gradientdice.related.step_weights import StepWeights
@@ -54,7 +60,7 @@ class _Importance:
         require_number("discount", self.discount, low=0, high=1)
         require_behavior(self.behavior)
 
-    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP | None, seed: int) -> DirectAnswer:
+    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP, seed: int) -> DirectAnswer:
         """The value, the weight of each row's reward, and its influence values. It uses no functions."""
         name = type(self).__name__
         require_discounted(name, self.discount)
@@ -68,7 +74,7 @@ class _Importance:
             mean_ratio=weights.mean_ratio(also_cut=False),
             shares=Influence(weights.shares(data.rewards), None, ratio, data.rewards),
             notes=(*behavior_notes(data, self.behavior), *_cut_notes(weights)),
-            cautions=_cut_cautions(weights),
+            cautions=(*_cut_cautions(weights), *ratio_cautions(data, ratios)),
             density=weights.density,
         )
 

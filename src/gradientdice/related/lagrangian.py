@@ -144,7 +144,7 @@ class RegularizedLagrangian:
         """MQL with the same functions on both sides: nothing but the rewards, read off Q; below discount 1."""
         return cls(discount, 0.0, 0.0, 1.0, positive=False, norm=False, read_out=ReadOut.CRITIC)
 
-    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP | None, seed: int) -> DirectAnswer:
+    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP, seed: int) -> DirectAnswer:
         """The value read off the saddle point, with ζ and the value's influence values."""
         functions = linear_functions("RegularizedLagrangian", functions)
         if self.discount == 1 and not self.norm:

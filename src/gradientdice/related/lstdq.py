@@ -49,7 +49,7 @@ class LSTDQ:
     def __post_init__(self) -> None:
         require_number("discount", self.discount, low=0, high=1)
 
-    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP | None, seed: int) -> DirectAnswer:
+    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP, seed: int) -> DirectAnswer:
         """The value, with the ratio that it implies and its influence values."""
         log = LogDesign(data, policy, linear_functions("LSTDQ", functions), seed=seed)
         # Both solve Aw = (1−γ)b, whose adjoint is θ: DualDICE with nothing else, and at γ = 1, where Aw = 0 leaves the

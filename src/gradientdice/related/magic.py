@@ -80,9 +80,9 @@ class MAGIC:
         require_count("replications", self.replications, low=20)
         require_number("bias_confidence", self.bias_confidence, low=0, high=1)
 
-    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP | None, seed: int) -> DirectAnswer:
+    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP, seed: int) -> DirectAnswer:
         """The value and the weight of each row's Bellman residual."""
-        weights = step_weights("MAGIC", self.discount, data, policy, self.behavior, normalised=True)
+        weights, cautions = step_weights("MAGIC", self.discount, data, policy, self.behavior, normalised=True)
         if len(weights.episodes) < 2:
             raise InputError("MAGIC weighs noise against bias over episodes, and the log has one: give more.")
         q = CrossFittedQ.of("MAGIC", data, policy, functions, self.discount, self.folds, seed)
@@ -106,6 +106,7 @@ class MAGIC:
             ratio=ratio,
             # Normalised weights sum to 1 at each time, and from j on V has what is left.
             mean_ratio=1.0,
+            cautions=cautions,
             density=weights.density,
             functions=describe(q.log.functions),
             status=q.worst.solution.status,

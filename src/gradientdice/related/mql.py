@@ -67,7 +67,7 @@ class MQL:
         require_number("discount", self.discount, low=0, high=1)
         require_number("rank_tolerance", self.rank_tolerance, low=0, high=1)
 
-    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP | None, seed: int) -> DirectAnswer:
+    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP, seed: int) -> DirectAnswer:
         """The value, with the ratio that it implies and its influence values."""
         functions = linear_functions("MQL", functions)
         tests = linear_functions("MQL's discriminator", self.discriminator or functions)

@@ -66,7 +66,7 @@ class MWL:
         require_number("discount", self.discount, low=0, high=1)
         require_number("rank_tolerance", self.rank_tolerance, low=0, high=1)
 
-    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP | None, seed: int) -> DirectAnswer:
+    def answer(self, data: Transitions, policy: Policy, functions: Functions | MLP, seed: int) -> DirectAnswer:
         """The value, with its ratio and its influence values."""
         functions = linear_functions("MWL", functions)
         tests = linear_functions("MWL's discriminator", self.discriminator or functions)

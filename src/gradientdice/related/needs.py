@@ -8,7 +8,6 @@ from jaxtyping import Float
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.functions.design import FeatureMap, Functions
-from gradientdice.functions.kernel import RandomFourier
 from gradientdice.functions.mlp import MLP
 from gradientdice.functions.tabular import Tabular
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, TabularPolicy
@@ -66,11 +65,11 @@ def target_probabilities(name: str, data: Transitions, policy: Policy) -> Float[
     return np.take_along_axis(known.probabilities_at(data.states), data.actions[:, None].astype(np.int64), axis=1)[:, 0]
 
 
-def linear_functions(name: str, functions: Functions | MLP | None) -> Functions:
-    """The function class for an estimator with linear functions: kernel features where nothing else is given."""
+def linear_functions(name: str, functions: Functions | MLP) -> Functions:
+    """The function class for an estimator with linear functions."""
     if isinstance(functions, MLP):
         raise InputError(f"{name} is for linear functions: give Tabular, LinearFeatures, RandomFourier or Nystrom.")
-    return RandomFourier() if functions is None else functions
+    return functions
 
 
 def misfit_notes(functions: FeatureMap) -> tuple[str, ...]:

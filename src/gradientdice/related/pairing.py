@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, require_finite
+from gradientdice.errors import require_finite, starts_missing
 from gradientdice.functions.design import Functions, self_loop
 from gradientdice.functions.rows import Rows, cross_product
 from gradientdice.functions.stream import LogDesign
@@ -78,11 +78,7 @@ class Pairing:
         start = gs.initial
         b = None if start is None else weighted_sum(start, np.ones(len(start)), gs.first.width) / len(start)
         if b is None and (discount < 1 or restarts):
-            reason = "At discount 1 ended episodes restart, which" if restarts else "A discount below 1"
-            raise InputError(
-                f"{reason} needs initial states and the log has none: give initial_states, or episodes, whose first "
-                "states then serve (and a LoggedPolicy's choices there)."
-            )
+            raise starts_missing(discount)
         own = slice(0, gs.first.width - gs.first.absorbing)
         reached = np.abs(sums.next_cross).sum(axis=1) + (0.0 if b is None else np.abs(b))
         require_logged(gs.functions, np.diag(sums.critic_gram)[own], reached[own])

@@ -16,7 +16,7 @@ from gradientdice.functions.tabular import Tabular
 from gradientdice.inference.direct import DirectAnswer
 from gradientdice.inference.linear import describe
 from gradientdice.policies import DiscretePolicy, Policy, TabularPolicy
-from gradientdice.related.behavior import importance_ratios, require_behavior
+from gradientdice.related.behavior import importance_ratios, ratio_cautions, require_behavior
 from gradientdice.related.behavior_cloning import BehaviorCloning
 from gradientdice.related.linear_equations import LinearEquations
 from gradientdice.related.needs import linear_functions, require_action_probabilities
@@ -53,7 +53,7 @@ class KnownBehavior:
         name: str,
         data: Transitions,
         policy: Policy,
-        functions: Functions | MLP | None,
+        functions: Functions | MLP,
         behavior: BehaviorCloning | None,
     ) -> KnownBehavior:
         """The same, or an error that names what is missing."""
@@ -171,6 +171,6 @@ def state_answer(
         solution.status,
         solution,
         notes,
-        cautions=cautions,
+        cautions=(*cautions, *ratio_cautions(known.data, known.importance)),
         density=density,
     )

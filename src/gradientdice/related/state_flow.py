@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.errors import InputError, require_finite
+from gradientdice.errors import InputError, require_finite, starts_missing
 from gradientdice.functions.design import Design
 from gradientdice.functions.rows import Rows, as_dense
 from gradientdice.functions.stream import LogDesign
@@ -126,15 +126,12 @@ class StateFlow:
         initial = _mean_row(test_log)
         if log.first.absorbing and discount == 1:
             if initial is None:
-                raise InputError("At discount 1 ended episodes restart, which needs initial_states or episodes.")
+                raise starts_missing(discount)
             gram, cross, flow = gram[:-1, :-1], cross[:-1, :-1], flow[:-1, :-1] + np.outer(initial[:-1], ended[:-1])
             mean, logged, mass, reward, ended = mean[:-1], logged[:-1], mass[:-1], reward[:-1], ended[:-1]
             initial = initial[:-1]
         if discount < 1 and from_initial and initial is None:
-            raise InputError(
-                "A discount below 1 needs initial states and the log has none: give initial_states, or episodes, whose "
-                "first states then serve."
-            )
+            raise starts_missing(discount)
         made = cls(log, test_log, importance, discount, gram, cross, flow, mean, logged, mass, reward, initial, ended)
         for moment in (gram, cross, flow, mass, reward):
             require_finite("The log's mean of importance ratio × features (or rewards)", moment)

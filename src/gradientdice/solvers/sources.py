@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gradientdice.errors import InputError
+from gradientdice.errors import starts_missing
 from gradientdice.functions.design import Design
 from gradientdice.functions.rows import LearnerRows, Rows, SparseRows, plain, sparse_or_dense
 from gradientdice.mdp import TabularMDP
@@ -88,7 +88,7 @@ class LogSource(eqx.Module):
     def create(cls, design: Design, discount: float) -> LogSource:
         """A source over a whole log."""
         if design.initial is None and (discount < 1 or design.absorbing):
-            raise InputError("The log has no initial states: give initial_states, or episodes.")
+            raise starts_missing(discount)
         restart = discount == 1 and design.absorbing
         # At discount 1 the absorbing self-loop, the last row, is not part of the problem.
         keep = slice(0, len(design.rewards) - 1) if restart else slice(None)

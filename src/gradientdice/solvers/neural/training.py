@@ -18,7 +18,7 @@ import numpy as np
 import optax
 from jax import lax
 
-from gradientdice.errors import InputError
+from gradientdice.errors import starts_missing
 from gradientdice.estimators import Estimator
 from gradientdice.estimators.terms import Terms
 from gradientdice.functions.inputs import NetworkInputs
@@ -66,7 +66,7 @@ class NeuralData(eqx.Module):
         """A log for a discount: at 1 ended episodes restart instead of being absorbed."""
         restart = discount == 1 and (inputs.absorbing or inputs.restarts)
         if inputs.initial is None and (discount < 1 or restart):
-            raise InputError("The log has no initial states: give initial_states, or episodes.")
+            raise starts_missing(discount)
         used = inputs.without_absorbing() if restart else inputs
         weights = used.weights
         initial = used.following[:1] if used.initial is None else used.initial

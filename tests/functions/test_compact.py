@@ -1,0 +1,62 @@
+"""A table far larger than the log gives the answers of a table over the states that the log shows."""
+
+import numpy as np
+import pytest
+
+import gradientdice as gd
+from gradientdice.functions.compact import compacted
+
+STATES = 10**9
+
+
+def log_of_few(seed=0, ends=False):
+    """A log over 40 states, and the same log with those states at far places of a huge table."""
+    rng = np.random.default_rng(seed)
+    names = np.sort(rng.choice(STATES, 40, replace=False))
+    states, actions = rng.integers(0, 40, 4000), rng.integers(0, 3, 4000)
+    following = (states * 7 + actions + rng.integers(0, 2, 4000)) % 40
+    more = {"behavior_log_probs": np.full(4000, np.log(1 / 3))}
+    if ends:
+        more["terminated"] = rng.random(4000) < 0.1
+    rewards = np.sin(states) + actions
+    few = gd.Transitions(states, actions, rewards, following, initial_states=[0, 5], **more)
+    far = np.where(more["terminated"], STATES + 7, names[following]) if ends else names[following]
+    many = gd.Transitions(names[states], actions, rewards, far, initial_states=names[[0, 5]], **more)
+    table = rng.dirichlet(np.ones(3), 40)
+    anywhere = gd.DiscretePolicy(lambda where: table[np.searchsorted(names, where)], 3)
+    return few, gd.TabularPolicy(table), many, anywhere
+
+
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("kind", [gd.GradientDICE, gd.LSTDQ, gd.GEM, gd.DiscountedCOPTD, gd.MWL, gd.FQE])
+def test_the_answer_is_that_of_the_states_seen(kind, ends):
+    few, table, many, anywhere = log_of_few(ends=ends)
+    small = gd.evaluate(few, table, kind(0.9), functions=gd.Tabular(40, 3, stand_in=True))
+    large = gd.evaluate(many, anywhere, kind(0.9), functions=gd.Tabular(STATES, 3))
+    assert large.value == pytest.approx(small.value, rel=1e-12)
+    assert large.interval == pytest.approx(small.interval, rel=1e-9)
+    np.testing.assert_allclose(large.ratio, small.ratio, rtol=1e-9)
+    assert str(STATES) in large.functions
+    assert any("40 states that the log shows" in note for note in large.notes)
+    # What is said about states uses the log's own numbers.
+    assert {move.where for move in large.movements} <= {f"state {state}" for state in many.states}
+
+
+def test_comparing_needs_no_array_of_the_tables_size():
+    _, _, many, anywhere = log_of_few()
+    estimators = [gd.GradientDICE(0.9), gd.LSTDQ(0.9)]
+    table = gd.compare(many, anywhere, estimators, functions=gd.Tabular(STATES, 3))
+    assert table["note"].tolist() == [""] * 3
+    assert table["value"].std() < 0.1
+
+
+def test_states_outside_are_named_as_the_log_has_them():
+    _, _, many, anywhere = log_of_few()
+    with pytest.raises(gd.InputError, match=r"states must lie in 0 to 1999999; row \d+ is \d{7,}"):
+        gd.evaluate(many, anywhere, discount=0.9, functions=gd.Tabular(2_000_000, 3))
+
+
+def test_a_table_of_ordinary_size_stays_what_it_is():
+    few, table, _, _ = log_of_few()
+    assert compacted(few, table, gd.Tabular(40, 3, stand_in=True)) is None
+    assert compacted(few, table, gd.Tabular(40, 3)) is None
