@@ -66,6 +66,18 @@ def test_a_cell_has_a_row_for_every_estimator():
     assert by_name["BlackBox"]["value"] is None
 
 
+def test_the_two_without_a_closed_form_are_exact_with_a_table_and_learned_with_features():
+    cell = run.Cell("boyan", 0.95, 1_000, 0.4, 0)
+    exact = {row["estimator"]: row for row in run.saddle_points(cell)}
+    own = next(row for row in run.answers(cell) if row["estimator"] == "GradientDICE")
+    for row in exact.values():
+        assert row["value"] == pytest.approx(own["value"], rel=1e-8) and row["low"] < row["value"] < row["high"]
+    average = run.saddle_points(run.Cell("boyan", 1.0, 1_000, 0.4, 0))
+    assert average[0]["value"] is not None and average[1]["note"].startswith("not applicable")
+    learned = run.saddle_points(run.Cell("baird", 0.95, 1_000, 0.4, 0))
+    assert set(learned[0]) == set(own) and all(row["low"] is None for row in learned)
+
+
 @pytest.fixture
 def frame():
     rng, rows = np.random.default_rng(0), []

@@ -121,7 +121,8 @@ def test_compare_gives_every_estimator_a_row(setting):
     rows = table.set_index("estimator")
     plain, dual = rows.loc[repr(gd.GradientDICE(0.9))], rows.loc[repr(gd.DualDICE(0.9, power=2.0))]
     assert plain["value"] == pytest.approx(dual["value"])
-    assert rows.loc[repr(gd.GenDICE(0.9)), "note"].startswith("not applicable")
+    assert rows.loc[repr(gd.GenDICE(0.9)), "value"] == pytest.approx(plain["value"])
+    assert rows.loc[repr(gd.GenDICE(0.9)), "bellman_loss"] == plain["bellman_loss"]
     assert "its discount is 1" in rows.loc[repr(gd.DualDICE(1.0, power=2.0)), "note"]
     assert any("doubly robust" in name for name in rows.index)
 
@@ -187,7 +188,14 @@ BAD = [
     ),
     ({"functions": gd.LinearFeatures(lambda s, a: s)}, r"must return \(n, K\)"),
     ({"functions": gd.LinearFeatures(lambda s, a: np.full((len(s), 2), np.inf))}, "not finite"),
-    ({"estimator": gd.GenDICE(0.9), "discount": None}, "no closed form"),
+    ({"estimator": gd.GenDICE(0.9, ridge=0.1), "discount": None}, "no closed form"),
+    ({"estimator": gd.GenDICE(1.0, norm_penalty=0.0), "discount": None}, "no closed form"),
+    ({"estimator": gd.DualDICE(0.9, ridge=0.1), "discount": None}, "for power=2 only"),
+    ({"estimator": gd.DualDICE(1.0), "discount": None}, "power=2 only|ratio of 0 everywhere"),
+    (
+        {"estimator": gd.GenDICE(0.9), "discount": None, "functions": gd.LinearFeatures(lambda s, a: s[:, None])},
+        "no closed form",
+    ),
 ]
 
 

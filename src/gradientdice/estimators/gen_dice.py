@@ -3,7 +3,8 @@
     (1−γ) E_μ0[f] + γ E[τ f'] − E[τ (f + ¼f²)] + λ (E[ητ − η] − ½η²) + ½ξ‖w‖².
 
 The positive map g makes the problem non-convex even for tables: gradients can vanish at wrong points
-(`gradientdice reproduce hard-example`). There is no closed form.
+(`gradientdice reproduce hard-example`). There is no closed form but for tables: there its least value, 0, is at the
+solution of the flow equations.
 
 References:
     Zhang, Dai, Li and Schuurmans, GenDICE: Generalized Offline Estimation of Stationary Values, ICLR 2020.
@@ -22,7 +23,7 @@ from gradientdice.estimators.terms import Terms
 
 @dataclass(frozen=True)
 class GenDICE:
-    """GENeralized stationary DIstribution Correction Estimation, for the stochastic solvers.
+    """GENeralized stationary DIstribution Correction Estimation.
 
     Attributes:
         discount: γ in [0, 1].

@@ -26,6 +26,7 @@ from gradientdice.inference.doubly_robust import doubly_robust
 from gradientdice.inference.evaluate import evaluate
 from gradientdice.inference.folds import Folds, HeldOut, fold_fits, fold_moments, held_out
 from gradientdice.inference.intervals import NormalInterval, independent_shares, require_confidence, standard_error
+from gradientdice.inference.linear import solvable
 from gradientdice.inference.selection import bellman_judge
 from gradientdice.moments import Moments
 from gradientdice.policies import Policy
@@ -99,7 +100,7 @@ def compare(
         >>> import numpy as np, gradientdice as gd
         >>> mdp, target = gd.mdp.boyan_chain("episodic"), np.tile([0.1, 0.9], (13, 1))
         >>> data = mdp.sample(5000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
-        >>> table = gd.compare(data, gd.TabularPolicy(target), [gd.GradientDICE(0.9), gd.GenDICE(0.9)])
+        >>> table = gd.compare(data, gd.TabularPolicy(target), [gd.GradientDICE(0.9), gd.PDIS(0.9)])
         >>> table["choice"].tolist()
         ['use this', '', '']
         >>> table["note"].str[:14].tolist()
@@ -151,7 +152,7 @@ def compare(
             row.seconds = time.perf_counter() - started
             row.remarks = "; ".join((*estimate.cautions, *estimate.notes))
             if leaving_out is not None and not isinstance(estimator, DirectEstimator):
-                _, scores = leaving_out.fit(solver.require_linear(estimator))
+                _, scores = leaving_out.fit(solvable(estimator, log.functions, solver))
                 row.bellman_loss, row.loss_noise = leaving_out.judge(scores)
         except InputError as error:
             row.note = f"not applicable: {error}"

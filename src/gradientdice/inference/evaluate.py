@@ -37,7 +37,7 @@ from gradientdice.inference.intervals import (
     require_confidence,
     standard_error,
 )
-from gradientdice.inference.linear import describe, linear_answer
+from gradientdice.inference.linear import closed_form_answer, describe
 from gradientdice.inference.misfit import bellman_misfit
 from gradientdice.inference.movement import movements
 from gradientdice.inference.sparse_table import unlogged_share
@@ -309,7 +309,7 @@ def _automatic(
 def _closed_form(
     log: LogDesign, estimator: Estimator, solver: ClosedForm, method: IntervalMethod, confidence: float, seed: int
 ) -> _Fitted:
-    answer = linear_answer(log, solver.require_linear(estimator), solver)
+    answer = closed_form_answer(log, estimator, solver)
     assert answer.shares is not None
     misfit = 0.0 if isinstance(log.functions, Tabular) else bellman_misfit(log, answer.shares, seed)
     return _with_interval(log.data, answer, method, confidence, seed, misfit)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gradientdice.estimators import DualDICE, GradientDICE
+from dataclasses import replace
+
+from gradientdice.estimators import DualDICE, Estimator, GenDICE, GradientDICE
 from gradientdice.functions.design import FeatureMap
 from gradientdice.functions.stream import LogDesign
 from gradientdice.functions.tabular import Tabular
@@ -11,6 +13,38 @@ from gradientdice.inference.influence import influence
 from gradientdice.inference.sparse_table import sparse_table_answer
 from gradientdice.moments import Moments
 from gradientdice.solvers.closed_form import ClosedForm, LinearEstimator
+
+
+def closed_form_answer(log: LogDesign, estimator: Estimator, solver: ClosedForm) -> DirectAnswer:
+    """The answer of an estimator that has a closed form with these functions.
+
+    Raises:
+        InputError: if it has none.
+    """
+    solved = solvable(estimator, log.functions, solver)
+    answer = linear_answer(log, solved, solver)
+    if solved is estimator:
+        return answer
+    note = (
+        f"with a table the optimum of {type(estimator).__name__} is the solution of the flow equations, found exactly"
+    )
+    # The parameters are not those of its own objective.
+    return replace(answer, solution=None, notes=(*answer.notes, note))
+
+
+def solvable(estimator: Estimator, functions: FeatureMap, solver: ClosedForm) -> LinearEstimator:
+    """What the closed form solves for an estimator: itself or, with a table, what has the same ratio at its optimum.
+
+    With a table the ratio that fulfils the flow equations is d̂/d̂_μ, which is not negative. GenDICE's objective is a
+    divergence from those equations and has its least value, 0, there. DualDICE's first-order condition in f is these
+    equations, whatever its power. Only a ridge pulls elsewhere.
+    """
+    if isinstance(functions, Tabular) and getattr(estimator, "ridge", 0) == 0:
+        if isinstance(estimator, GenDICE) and (estimator.discount < 1 or estimator.norm_penalty > 0):
+            return GradientDICE(estimator.discount)
+        if isinstance(estimator, DualDICE) and estimator.discount < 1:
+            return estimator if estimator.power == 2 else replace(estimator, power=2.0)
+    return solver.require_linear(estimator)
 
 
 def linear_answer(log: LogDesign, estimator: LinearEstimator, solver: ClosedForm) -> DirectAnswer:

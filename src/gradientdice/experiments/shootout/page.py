@@ -18,7 +18,7 @@ from gradientdice.experiments.shootout.analysis import (
     significance,
     whole,
 )
-from gradientdice.experiments.shootout.run import CROSS_FITTED, OWN, PROBLEMS, Scale
+from gradientdice.experiments.shootout.run import CROSS_FITTED, LEARNED, OWN, PROBLEMS, Scale
 
 NEAR, SURE = 1.1, 2.0
 # The log of this one does not show the state: no estimator that models what it shows can be right.
@@ -64,7 +64,8 @@ def _intro(frame: pd.DataFrame, scale: Scale) -> str:
         f"Written by `gradientdice reproduce shootout`: {len(logs)} benchmarks, {frame['estimator'].nunique()} estimators with their defaults, logs of up to three sizes, overlaps {shares} (the share of the behaviour's choices that are "
         f"the target's own), {scale.seeds} logs a cell{' (' + fewer + ')' if fewer else ''}; {frame[CELL + ['seed']].drop_duplicates().shape[0]:,} logs in all. The truth of the tabular benchmarks is exact, that of the three control problems by Monte Carlo. "
         "All estimators of a benchmark get the same functions: a table in which logged actions stand in for those never logged, Baird's own eight features an action, or 100 random Fourier features. Tabular logs are episodes of 100 steps (500 for Taxi), which a time limit cuts and does not end, "
-        "with noise of deviation 0.1 on the rewards. GenDICE and DualDICE with power 1.5 have no closed form and are compared in [Boyan's Chain](boyan.md) and [Reacher](reacher.md)."
+        "with noise of deviation 0.1 on the rewards. GenDICE and DualDICE with power 1.5 are solved exactly with a table; with features they have no closed form and are learned, "
+        f"in {LEARNED.steps:,} steps of {LEARNED.batch_size} transitions at learning rate {LEARNED.learning_rate:g} everywhere ([Boyan's Chain](boyan.md) and [Reacher](reacher.md) have them at many)."
     )
 
 
@@ -113,8 +114,8 @@ def _guide(frame: pd.DataFrame, found: pd.DataFrame) -> str:
         ],
         [
             "no behaviour probabilities, several behaviour policies, or loose transitions",
-            "any of GradientDICE, LSTDQ, MWL, MQL, FQE, DRL",
-            "with a table they are one number; FQE need not converge with features (CartPole)",
+            "any of GradientDICE, GenDICE, DualDICE, LSTDQ, MWL, MQL, FQE, DRL",
+            "with a table they are one number, DRL nearly; with features GenDICE and DualDICE with power 1.5 must be learned, and FQE need not converge (CartPole)",
         ],
     ]  # fmt: skip
     return table(["you have", "use", "because"], rows)

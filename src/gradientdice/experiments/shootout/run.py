@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -12,19 +13,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gradientdice.estimators import DualDICE, GradientDICE
+from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError
+from gradientdice.estimators import DualDICE, GenDICE, GradientDICE
 from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.shootout.control import CONTROL
 from gradientdice.experiments.shootout.problems import TABULAR, Problem
 from gradientdice.experiments.store import ResultStore
+from gradientdice.functions.tabular import Tabular
 from gradientdice.inference.compare import compare
+from gradientdice.inference.evaluate import evaluate
 from gradientdice.provenance import provenance
 from gradientdice.related import RELATED, RegularizedLagrangian
+from gradientdice.solvers.primal_dual import PrimalDual
 
 PROBLEMS = {**TABULAR, **CONTROL}
 # Those that take longest come last.
 ORDER = sorted(PROBLEMS, key=lambda name: name in ("taxi", "page-rank"))
 OWN, CROSS_FITTED = "GradientDICE", "cross-fitted"
+GEN, DUAL = "GenDICE", "DualDICE, p = 1.5"
+# One setting for all benchmarks with features: nothing is picked by the truth.
+LEARNED = PrimalDual(20_000, learning_rate=0.1, batch_size=32)
 
 
 @dataclass(frozen=True)
@@ -76,10 +85,13 @@ def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore
     store = ResultStore(folder, "shootout", settings, force=force)
     truths = {name: store.part(f"truth-{name}.json") for name in PROBLEMS}
     fill_parts(store, "truths", {path: (name,) for name, path in truths.items()}, truth)
-    parts = {store.part(cell.name): (cell,) for cell in cells(scale)}
+    grid = list(cells(scale))
+    parts = {store.part(cell.name): (cell,) for cell in grid}
     fill_parts(store, "logs", parts, answers)
+    more = {store.part(f"saddle-{cell.name}"): (cell,) for cell in grid}
+    fill_parts(store, "saddle points", more, saddle_points)
     known = {name: json.loads(path.read_text()) for name, path in truths.items()}
-    rows = [row for path in parts for row in json.loads(path.read_text())]
+    rows = [row for both in zip(parts, more, strict=True) for path in both for row in json.loads(path.read_text())]
     frame = pd.DataFrame(rows)
     exact = [known[row["problem"]][f"{row['discount']:g}"] for row in rows]
     frame["truth"], frame["truth_error"] = [value for value, _ in exact], [error for _, error in exact]
@@ -95,7 +107,7 @@ def truth(name: str) -> dict[str, tuple[float, float]]:
 
 
 def estimators(problem: Problem, discount: float) -> dict[str, Any]:
-    """Name -> estimator, with their defaults; the ones that only a stochastic solver can solve are left out."""
+    """Name -> estimator, with their defaults; those of `saddle_points` are left out."""
     found: dict[str, Any] = {OWN: GradientDICE(discount), "DualDICE, χ²": DualDICE(discount, power=2.0)}
     found |= {kind.__name__: kind(discount) for kind in RELATED.values()}
     if problem.tabular:
@@ -105,8 +117,7 @@ def estimators(problem: Problem, discount: float) -> dict[str, Any]:
 
 def answers(cell: Cell) -> list[dict[str, Any]]:
     """One row an estimator."""
-    problem = PROBLEMS[cell.problem]()
-    data = problem.log(cell.rows, cell.overlap, np.random.default_rng([7, cell.seed, cell.rows]))
+    problem, data = _log(cell)
     names = estimators(problem, cell.discount)
     by_text = {repr(estimator): name for name, estimator in names.items()}
     with warnings.catch_warnings():
@@ -118,6 +129,34 @@ def answers(cell: Cell) -> list[dict[str, Any]]:
         kept = {key: _plain(row[key]) for key in ("value", "low", "high", "verdict", "seconds", "note")}
         rows.append({**asdict(cell), "estimator": name, **kept, "chosen": row["choice"] != ""})
     return rows
+
+
+def saddle_points(cell: Cell) -> list[dict[str, Any]]:
+    """GenDICE and DualDICE as their authors have them: exact with a table, else learned for want of a closed form."""
+    problem, data = _log(cell)
+    solver = None if isinstance(problem.functions, Tabular) else LEARNED
+    rows = []
+    for name, estimator in {GEN: GenDICE(cell.discount), DUAL: DualDICE(cell.discount)}.items():
+        row = dict.fromkeys(("value", "low", "high")) | {"verdict": "", "seconds": 0.0, "note": ""}
+        started = time.perf_counter()
+        try:
+            if isinstance(estimator, DualDICE) and cell.discount == 1:
+                raise InputError("At discount 1 DualDICE's answer is a ratio of 0 everywhere: use GradientDICE.")
+            found = evaluate(
+                data, problem.policy, estimator, functions=problem.functions, solver=solver, seed=cell.seed
+            )
+            low, high = found.interval or (None, None)
+            row |= {"value": _plain(found.value), "low": low, "high": high, "verdict": str(found.verdict)}
+            row["seconds"] = time.perf_counter() - started
+        except InputError as error:
+            row["note"] = f"not applicable: {error}"
+        rows.append({**asdict(cell), "estimator": name, **row, "chosen": False})
+    return rows
+
+
+def _log(cell: Cell) -> tuple[Problem, Transitions]:
+    problem = PROBLEMS[cell.problem]()
+    return problem, problem.log(cell.rows, cell.overlap, np.random.default_rng([7, cell.seed, cell.rows]))
 
 
 def _plain(value: Any) -> Any:
