@@ -60,3 +60,10 @@ def test_a_table_of_ordinary_size_stays_what_it_is():
     few, table, _, _ = log_of_few()
     assert compacted(few, table, gd.Tabular(40, 3, stand_in=True)) is None
     assert compacted(few, table, gd.Tabular(40, 3)) is None
+
+
+def test_a_policy_known_at_the_logs_states_alone():
+    few, table, many, _ = log_of_few()
+    logged = gd.LoggedPolicy(table.probabilities_at(few.next_states), table.probabilities_at(few.initial_states))
+    small = gd.evaluate(few, table, discount=0.9, functions=gd.Tabular(40, 3, stand_in=True))
+    assert gd.evaluate(many, logged, discount=0.9, functions=gd.Tabular(STATES, 3)).value == pytest.approx(small.value)

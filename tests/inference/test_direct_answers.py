@@ -129,7 +129,7 @@ def test_a_logged_policy_is_the_same_policy():
     assert values[0] == pytest.approx(values[1], rel=1e-12) and values[0] == pytest.approx(0.3, abs=0.01)
     changing = np.array(table[following])
     changing[0] = [0.2, 0.8]
-    with pytest.raises(gd.InputError, match="differ from row to row"):
+    with pytest.raises(gd.InputError, match="differ from others for the same state"):
         gd.evaluate(data, gd.LoggedPolicy(next_probabilities=changing), gd.GradientDICE(1.0), functions=functions)
 
 

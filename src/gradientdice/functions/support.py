@@ -87,19 +87,21 @@ def policy_table(data: Transitions, policy: LoggedPolicy, table: Tabular) -> Tab
         raise InputError("A tabular model needs action probabilities: give next_probabilities, not next_actions.")
     whole = np.full((table.num_states, policy.num_actions), 1 / policy.num_actions)
     alive = np.ones(len(data), dtype=bool) if data.terminated is None else ~data.terminated
-    known = [(data.next_states[alive], _probabilities(policy.at_next(slice(None), len(data)), data.next_states)[alive])]
+    given = _probabilities(policy.at_next(slice(None), len(data)), data.next_states)
+    known = [("next_states row", np.flatnonzero(alive), data.next_states[alive], given[alive])]
     if policy.knows_initial and data.start_states is not None:
         starts = data.start_states
-        known.append((starts, _probabilities(policy.at_initial(len(starts)), starts)))
-    for states, probabilities in known:
+        first = _probabilities(policy.at_initial(len(starts)), starts)
+        known.append(("initial state", np.arange(len(starts)), starts, first))
+    for _, _, states, probabilities in known:
         table.check("states", states, table.num_states)
         whole[states] = probabilities
-    for states, probabilities in known:
+    for name, numbers, states, probabilities in known:
         apart = np.abs(whole[states] - probabilities).max(axis=1, initial=0) > SAME
         if apart.any():
             raise InputError(
-                f"The policy's probabilities in state {states[np.argmax(apart)]} differ from row to row: where logged "
-                "actions stand in for others it must be a function of the state."
+                f"The policy's probabilities at {name} {numbers[np.argmax(apart)]} differ from others for "
+                "the same state: where logged actions stand in for others it must be a function of the state."
             )
     return TabularPolicy(whole)
 
