@@ -78,6 +78,16 @@ def test_behaviour_probabilities_that_cannot_be_right_reach_the_verdict(log, nam
     assert str(estimate.verdict) != "trust"
 
 
+def test_state_ratios_that_are_normalised_are_trusted_near_discount_1():
+    mdp, target = gd.mdp.boyan_chain("continuing"), np.tile([0.1, 0.9], (13, 1))
+    data = mdp.rollout(np.full((13, 2), 0.5), 200, 100, np.random.default_rng(3))
+    found = gd.evaluate(data, gd.TabularPolicy(target), gd.GEM(0.999))
+    assert found.interval[0] < mdp.value(target, 0.999) < found.interval[1] and str(found.verdict) == "trust"
+    assert np.mean(found.ratio) == pytest.approx(1.0)
+    plain = gd.evaluate(data, gd.TabularPolicy(target), gd.GEM(0.999, self_normalised=False))
+    assert str(plain.verdict) == "do not trust"
+
+
 def test_true_ratios_are_rarely_called_wrong():
     """In 2,000 logs with ratios up to 10, of dependent rows, no more than a handful of false alarms."""
     rng = np.random.default_rng(0)

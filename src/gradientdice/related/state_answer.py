@@ -165,7 +165,8 @@ def state_answer(
     return DirectAnswer(
         value,
         density * share,
-        mass,
+        # The mean before the division is off by up to 1/(1−γ) times the error of the mean of ρ, which the value is not.
+        1.0 if normalised else mass,
         shares,
         describe(flow.log.functions),
         solution.status,
