@@ -89,9 +89,8 @@ def test_the_page_in_a_browser(estimate, tmp_path):
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess:
-    code = "import sys; from gradientdice.cli import main; sys.argv = ['gradientdice', *sys.argv[1:]]; main()"
     return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=300
+        [sys.executable, "-m", "gradientdice", *map(str, arguments)], capture_output=True, text=True, timeout=300
     )
 
 
