@@ -64,7 +64,7 @@ def _intro(frame: pd.DataFrame, scale: Scale) -> str:
         f"Written by `gradientdice reproduce shootout`: {len(logs)} benchmarks, {frame['estimator'].nunique()} estimators with their defaults, logs of up to three sizes, overlaps {shares} (the share of the behaviour's choices that are "
         f"the target's own), {scale.seeds} logs a cell{' (' + fewer + ')' if fewer else ''}; {frame[CELL + ['seed']].drop_duplicates().shape[0]:,} logs in all. The truth of the tabular benchmarks is exact, that of the three control problems by Monte Carlo. "
         "All estimators of a benchmark get the same functions: a table in which logged actions stand in for those never logged, Baird's own eight features an action, or 100 random Fourier features. Tabular logs are episodes of 100 steps (500 for Taxi), which a time limit cuts and does not end, "
-        "with noise of deviation 0.1 on the rewards. GenDICE and DualDICE with power 1.5 are solved exactly with a table; with features they have no closed form and are learned, "
+        "with noise of deviation 0.1 on the rewards. GenDICE and DualDICE with power 1.5 are solved exactly with a table (Taxi and PageRank are left out, where they would be GradientDICE's number again); with features they have no closed form and are learned, "
         f"in {LEARNED.steps:,} steps of {LEARNED.batch_size} transitions at learning rate {LEARNED.learning_rate:g} everywhere ([Boyan's Chain](boyan.md) and [Reacher](reacher.md) have them at many)."
     )
 
