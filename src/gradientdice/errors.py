@@ -77,5 +77,5 @@ def starts_missing(discount: float) -> InputError:
     reason = "A discount below 1 needs" if discount < 1 else "At discount 1 ended episodes restart, which needs"
     return InputError(
         f"{reason} initial states, and none are known: give initial_states, or episodes with their rows in time order, "
-        "whose first states then serve (and a LoggedPolicy's choices there)."
+        "each beginning where the one before leads, whose first states then serve (and a LoggedPolicy's choices there)."
     )

@@ -1,5 +1,6 @@
 """The door: what a log may be, what is refused and how, and files that come back bit for bit."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -173,6 +174,35 @@ class TestStartStates:
                 gd.evaluate(shuffled, policy, discount=0.9)
             ordered, mixed = (gd.evaluate(log, policy, discount=1.0) for log in (data, shuffled))
             assert mixed.value == pytest.approx(ordered.value, rel=1e-9)
+
+    @pytest.mark.parametrize(("states", "staying"), [(2, 0.5), (3, 0.9), (5, 0.9)])
+    def test_chance_does_not_pass_for_order(self, states, staying):
+        """In a small or slow chain many rows of a shuffled log seem to follow each other."""
+        transition = np.repeat((staying * np.eye(states) + (1 - staying) / states)[:, None], 2, axis=1)
+        mdp = gd.mdp.TabularMDP(transition, np.zeros((states, 2)), np.eye(states)[0])
+        data = replace(mdp.rollout(np.full((states, 2), 0.5), 40, 30, np.random.default_rng(0)), initial_states=None)
+        assert (data.start_states == 0).all()
+        rows = np.random.default_rng(1).permutation(len(data))
+        columns = (data.states, data.actions, data.rewards, data.next_states)
+        assert gd.Transitions(*(column[rows] for column in columns), episodes=data.episodes[rows]).start_states is None
+
+    def test_columns_that_do_not_vary_and_few_digits(self):
+        data = self.rollout(fraction=True)
+        states, following = (np.column_stack([np.full(len(data), 0.1), x]) for x in (data.states, data.next_states))
+        for kind in (np.float32, np.float16):
+            log = replace(data, states=states.astype(kind).astype(float), next_states=following.astype(kind))
+            assert log.start_states is not None
+
+    def test_starts_are_read_only_and_survive_a_copy(self):
+        data = self.rollout()
+        with pytest.raises(ValueError, match="read-only"):
+            data.start_states[0] = 3
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(data)).start_states, data.start_states)
+
+    def test_steps_that_are_led_elsewhere_do_not_hide_the_starts(self):
+        data = self.rollout()
+        led = data.redirected(np.zeros(len(data), dtype=int), data.start_states)
+        np.testing.assert_array_equal(led.start_states, data.start_states)
 
     def test_episodes_may_interleave(self):
         data = self.rollout()

@@ -56,6 +56,33 @@ def test_states_outside_are_named_as_the_log_has_them():
         gd.evaluate(many, anywhere, discount=0.9, functions=gd.Tabular(2_000_000, 3))
 
 
+def test_functions_that_an_estimator_brings_along_see_the_logs_own_states():
+    few, table, many, anywhere = log_of_few()
+    names = np.unique(many.states)
+    seen = gd.LinearFeatures(lambda states, actions: np.eye(120)[np.searchsorted(names, states) * 3 + actions])
+    small = gd.evaluate(few, table, gd.BlackBox(1.0))
+    with pytest.raises(gd.InputError, match="kernel= is for the states as they are"):
+        gd.evaluate(many, anywhere, gd.BlackBox(1.0, kernel=seen), functions=gd.Tabular(STATES, 3))
+    own = gd.evaluate(many, anywhere, gd.BlackBox(1.0, kernel=seen), functions=seen)
+    assert own.value == pytest.approx(small.value, rel=1e-6)
+
+
+def test_states_with_two_dimensions_are_refused():
+    rng = np.random.default_rng(0)
+    states = rng.integers(0, 9, size=(50, 1))
+    data = gd.Transitions(states, rng.integers(0, 3, 50), np.zeros(50), states, initial_states=states[:2],
+                          terminated=np.zeros(50, bool))  # fmt: skip
+    policy = gd.DiscretePolicy(lambda states: np.full((len(states), 3), 1 / 3), 3)
+    with pytest.raises(gd.InputError, match=r"shape \(n,\) for a table"):
+        gd.evaluate(data, policy, discount=0.9, functions=gd.Tabular(STATES, 3))
+
+
+def test_few_states_with_large_numbers_are_a_table_by_themselves():
+    few, table, many, anywhere = log_of_few()
+    small = gd.evaluate(few, table, discount=0.9, functions=gd.Tabular(40, 3))
+    assert gd.evaluate(many, anywhere, discount=0.9).value == pytest.approx(small.value, rel=1e-9)
+
+
 def test_a_table_of_ordinary_size_stays_what_it_is():
     few, table, _, _ = log_of_few()
     assert compacted(few, table, gd.Tabular(40, 3, stand_in=True)) is None

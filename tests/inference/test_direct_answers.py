@@ -1,5 +1,6 @@
 """What `evaluate` adds to estimators that answer by themselves: verdicts that see gaps and misfits, and clear refusals."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -86,6 +87,67 @@ def test_state_ratios_that_are_normalised_are_trusted_near_discount_1():
     assert np.mean(found.ratio) == pytest.approx(1.0)
     plain = gd.evaluate(data, gd.TabularPolicy(target), gd.GEM(0.999, self_normalised=False))
     assert str(plain.verdict) == "do not trust"
+
+
+@pytest.mark.parametrize("kind", [gd.GEM, gd.BCH, gd.DiscountedCOPTD, gd.WDR])
+def test_actions_that_are_never_logged_are_not_trusted_with_a_cloned_behaviour(kind):
+    transition, reward = np.zeros((3, 2, 3)), np.zeros((3, 2))
+    transition[0] = transition[1] = [[0.5, 0.5, 0], [0.1, 0.6, 0.3]]
+    transition[2], reward[2, 1] = [[1, 0, 0], [0, 0, 1]], 10.0
+    mdp = gd.mdp.TabularMDP(transition, reward, np.eye(3)[0])
+    behavior, target = np.full((3, 2), 0.5), np.tile([0.4, 0.6], (3, 1))
+    behavior[2], target[2] = [1, 0], [0.1, 0.9]
+    data = replace(mdp.rollout(behavior, 300, 40, np.random.default_rng(0)), behavior_log_probs=None)
+    estimator = kind(0.9, behavior=gd.BehaviorCloning())
+    try:
+        estimate = gd.evaluate(data, gd.TabularPolicy(target), estimator)
+    except gd.InputError as error:
+        assert "never shows" in str(error)  # noqa: PT017 - a refusal is as good
+    else:
+        assert str(estimate.verdict) != "trust", estimate
+
+
+def test_features_of_states_that_lose_mass_are_not_trusted():
+    """The behaviour never does in one half of the line what the target does there: the ratio's mean shows it."""
+    rng = np.random.default_rng(0)
+    states = rng.uniform(-1, 1, size=(4000, 1))
+    actions = np.where(states[:, 0] > 0.3, 0, rng.integers(0, 2, 4000))
+    following = np.clip(states + 0.3 * (2 * actions[:, None] - 1) + 0.1 * rng.normal(size=states.shape), -1, 1)
+    rewards = np.where((states[:, 0] > 0.3) & (actions == 1), 5.0, 0.0) + states[:, 0]
+    data = gd.Transitions(states, actions, rewards, following, initial_states=states[:50])
+    policy = gd.DiscretePolicy(lambda states: np.tile([0.1, 0.9], (len(states), 1)), 2)
+    estimator = gd.GEM(0.9, behavior=gd.BehaviorCloning())
+    assert str(gd.evaluate(data, policy, estimator, functions=gd.RandomFourier(50)).verdict) != "trust"
+
+
+def test_state_estimators_with_features_that_nobody_chose_are_not_trusted():
+    rng = np.random.default_rng(0)
+    states = rng.uniform(-1, 1, size=(500, 2))
+    data = gd.Transitions(states, rng.integers(0, 2, 500), states[:, 0], states[::-1], initial_states=states[:50],
+                          behavior_log_probs=np.full(500, np.log(0.5)))  # fmt: skip
+    policy = gd.DiscretePolicy(lambda states: np.tile([0.3, 0.7], (len(states), 1)), 2)
+    estimate = gd.evaluate(data, policy, gd.GEM(0.9))
+    assert any("nobody chose the features" in caution for caution in estimate.cautions)
+
+
+def test_probabilities_with_few_digits_and_small_logs_raise_no_alarm():
+    rng = np.random.default_rng(0)
+    for rows in (1, 2, 5, 10, 2000):
+        for _ in range(100):
+            rare = rng.random(rows) < 0.1
+            data = gd.Transitions(np.zeros(rows, int), rare.astype(int), np.zeros(rows), np.zeros(rows, int),
+                                  behavior_log_probs=np.round(np.log(np.where(rare, 0.1, 0.9)), 3))  # fmt: skip
+            same = np.where(rare, 0.1, 0.9) * np.exp(-data.behavior_log_probs)
+            assert not ratio_cautions(data, same)
+            if rows <= 10:
+                assert not ratio_cautions(data, np.where(rare, 1.8, 0.2 / 0.9 + 0.7))
+
+
+def test_a_ratio_too_large_to_square_is_no_error():
+    data = gd.Transitions([0, 0], [0, 1], [0.0, 1.0], [0, 0], behavior_log_probs=[-0.1, -500.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not ratio_cautions(data, np.array([1.0, np.exp(500.0)]))
 
 
 def test_true_ratios_are_rarely_called_wrong():

@@ -190,8 +190,8 @@ BAD = [
     ({"functions": gd.LinearFeatures(lambda s, a: np.full((len(s), 2), np.inf))}, "not finite"),
     ({"estimator": gd.GenDICE(0.9, ridge=0.1), "discount": None}, "no closed form"),
     ({"estimator": gd.GenDICE(1.0, norm_penalty=0.0), "discount": None}, "no closed form"),
-    ({"estimator": gd.DualDICE(0.9, ridge=0.1), "discount": None}, "for power=2 only"),
-    ({"estimator": gd.DualDICE(1.0), "discount": None}, "power=2 only|ratio of 0 everywhere"),
+    ({"estimator": gd.DualDICE(0.9, ridge=0.1), "discount": None}, "takes no ridge"),
+    ({"estimator": gd.DualDICE(1.0), "discount": None}, "ratio of 0 everywhere"),
     (
         {"estimator": gd.GenDICE(0.9), "discount": None, "functions": gd.LinearFeatures(lambda s, a: s[:, None])},
         "no closed form",

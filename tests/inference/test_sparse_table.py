@@ -173,6 +173,24 @@ def test_other_estimators_stand_in_alike(discount):
         assert other.value == pytest.approx(first.value, rel=1e-7), estimator
 
 
+@pytest.mark.parametrize("kind", [gd.DRL, gd.DR, gd.GradientDICE])
+def test_steps_that_are_led_elsewhere_keep_the_starts(kind):
+    """Most states of this log are seen once: nearly all steps are led to a start, and the rows are in order still."""
+    rng = np.random.default_rng(0)
+    states = np.zeros((12, 31), dtype=int)
+    for step in range(30):
+        states[:, step + 1] = 0 if step % 5 == 4 else rng.integers(1, 400, 12)
+    actions, episodes = rng.integers(0, 3, 360), np.repeat(np.arange(12), 30)
+    data = gd.Transitions(
+        states[:, :-1].ravel(), actions, actions.astype(float), states[:, 1:].ravel(), episodes=episodes,
+        behavior_log_probs=np.full(360, np.log(1 / 3)),
+    )  # fmt: skip
+    policy = gd.TabularPolicy(np.full((400, 3), 1 / 3))
+    found = gd.evaluate(data, policy, kind(0.9), functions=gd.Tabular(400, 3, stand_in=True))
+    assert str(found.verdict) == "do not trust"
+    assert kind is gd.DR or 0.5 < found.value < 1.5
+
+
 def test_cross_fitted_answers_need_a_pair_in_two_parts_only():
     mdp = gd.mdp.grid_walk(5)
     target, behavior = gd.mdp.grid_walk_policies(mdp)

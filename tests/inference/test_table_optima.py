@@ -70,6 +70,17 @@ def test_the_interval_is_that_of_the_flow_solution():
         assert other.verdict == plain.verdict and other.estimator == repr(estimator)
 
 
+def test_the_verdict_knows_how_well_the_equations_can_be_solved():
+    mdp, target = gd.mdp.boyan_chain("continuing"), np.tile([0.1, 0.9], (13, 1))
+    data = mdp.rollout(np.full((13, 2), 0.5), 100, 100, np.random.default_rng(0))
+    found = [
+        gd.evaluate(data, gd.TabularPolicy(target), gd.DualDICE(0.99999, power=power), functions=gd.Tabular(13, 2))
+        for power in (1.5, 2.0)
+    ]
+    assert found[0].diagnostics.condition_number == found[1].diagnostics.condition_number > 1e6
+    assert found[0].verdict == found[1].verdict and found[0].diagnostics.num_features == 26
+
+
 def test_a_solver_that_is_given_is_used():
     data, policy, *_ = empirical(2)
     learned = gd.evaluate(data, policy, gd.GenDICE(0.9), solver=gd.PrimalDual(200, 0.01), functions=gd.Tabular(5, 2))

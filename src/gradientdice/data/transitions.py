@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -22,8 +22,9 @@ class Transitions:
         actions: (n,) whole numbers for discrete actions, or (n, k) numbers.
         rewards: (n,).
         next_states: the shape of states.
-        initial_states: draws from the initial distribution, any number of them. Left out, the first state
-            of each episode is used; with neither, a discount below 1 cannot be evaluated.
+        initial_states: draws from the initial distribution, any number of them. Left out, the first state of each
+            episode is used, if each of its rows begins where the one before leads; with neither, a discount below 1
+            cannot be evaluated.
         terminated: (n,) true where the episode ended in the environment. The library adds the absorbing
             state that follows; next_states in such rows are not used.
         truncated: (n,) true where a time limit cut the episode: the next state is a real one.
@@ -77,7 +78,22 @@ class Transitions:
         if self.episodes is None or not in_time_order(self):
             return None
         _, first = np.unique(self.episodes, return_index=True)
-        return self.states[first]
+        starts = self.states[first]
+        starts.setflags(write=False)
+        return starts
+
+    def redirected(
+        self, next_states: Num[np.ndarray, "n ..."], starts: Num[np.ndarray, "n0 ..."] | None
+    ) -> Transitions:
+        """The same log with some steps, and some starts if it has any, led elsewhere.
+
+        Its rows need not follow each other any more, but where the episodes began is known from before.
+        """
+        if self.initial_states is not None:
+            return replace(self, next_states=next_states, initial_states=starts)
+        changed = replace(self, next_states=next_states)
+        changed.__dict__["start_states"] = starts
+        return changed
 
     def save(self, path: str | Path) -> None:
         """Writes the log to a .npz, .parquet or .csv file; `gradientdice.load` reads it back bit for bit."""

@@ -62,14 +62,14 @@ class DualDICE:
 
     def least_squares(self, m: WhitenedMoments) -> LeastSquares:
         """For p = 2: κ̄ = (ĀĀᵀ)⁻¹(1−γ)b̄ and w̄ = Āᵀκ̄, that is Āw̄ = (1−γ)b̄."""
-        if self.power != 2:
-            raise InputError(
-                f"DualDICE has a closed form for power=2 only, not {self.power:g}: use DualDICE(power=2) or PrimalDual."
-            )
         if self.discount == 1:
             raise InputError("At discount 1 DualDICE's answer is a ratio of 0 everywhere: use GradientDICE.")
         if self.ridge > 0:
             raise InputError("DualDICE's closed form takes no ridge: use ridge=0 or PrimalDual.")
+        if self.power != 2:
+            raise InputError(
+                f"DualDICE has a closed form for power=2 only, not {self.power:g}: use DualDICE(power=2) or PrimalDual."
+            )
         return LeastSquares(m.bellman, m.initial)
 
     def critic(

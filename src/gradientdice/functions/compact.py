@@ -21,6 +21,7 @@ def compacted(data: Transitions, policy: Policy, table: Tabular) -> tuple[Transi
     """
     if not table.is_sparse or table.num_features <= LARGEST_WHOLE or isinstance(policy, SamplingPolicy):
         return None
+    table.check("states", data.states, table.num_states)
     # What follows an end is not used and may be anything.
     ended = np.zeros(len(data), dtype=bool) if data.terminated is None else data.terminated
     following = np.where(ended, data.states, data.next_states)

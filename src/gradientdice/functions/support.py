@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -31,8 +29,7 @@ def on_what_is_logged(
         counts: how often each pair was logged.
     """
     kept = np.where(counts > 0, probabilities, 0.0)
-    missing = 1 - kept.sum(axis=1)
-    missing = np.where(missing > 1e-12, missing, 0.0)
+    missing = np.where(counts > 0, 0.0, probabilities).sum(axis=1)
     nothing = counts.sum(axis=1) <= 0
     logged = np.where(nothing[:, None], np.arange(counts.shape[1]) == 0, counts)
     policy = kept + missing[:, None] * logged / logged.sum(axis=1, keepdims=True)
@@ -118,7 +115,7 @@ def _never_stuck(data: Transitions, left: Bool[np.ndarray, " S"], count: int) ->
     if data.terminated is not None:
         stuck &= ~data.terminated
     starts = data.start_states
-    lost = None if data.initial_states is None else ~left[np.clip(data.initial_states, 0, count - 1)]
+    lost = None if starts is None else ~left[np.clip(starts, 0, count - 1)]
     if not stuck.any() and (lost is None or not lost.any()):
         return data
     usable = data.states if starts is None else starts
@@ -129,10 +126,8 @@ def _never_stuck(data: Transitions, left: Bool[np.ndarray, " S"], count: int) ->
             "Log more data there."
         )
     first = usable[0]
-    changed = replace(data, next_states=np.where(stuck, first, data.next_states))
-    if lost is not None and data.initial_states is not None and lost.any():
-        changed = replace(changed, initial_states=np.where(lost, first, data.initial_states))
-    return changed
+    led = None if starts is None or lost is None else np.where(lost, first, starts)
+    return data.redirected(np.where(stuck, first, data.next_states), led)
 
 
 def require_logged(functions: FeatureMap, logged: Float[np.ndarray, " K"], reached: Float[np.ndarray, " K"]) -> None:

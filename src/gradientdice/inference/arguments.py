@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.estimators import DualDICE, Estimator, GenDICE, GradientDICE
@@ -12,12 +14,12 @@ from gradientdice.functions.tabular import Tabular
 from gradientdice.inference.direct import DirectEstimator
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
 
-# A table of more pairs than this is not tried by itself: its moments are a dense matrix of that size.
+# A table of which the log shows more pairs than this is not tried by itself: states that many may be amounts.
 LARGEST_TABLE = 4096
 
 
 def table_for(data: Transitions, policy: Policy) -> Tabular | None:
-    """A table where states and actions are few whole numbers, else None."""
+    """A table where the log's states and actions are few whole numbers, else None."""
     if isinstance(policy, TabularPolicy):
         return Tabular(*policy.probabilities.shape)
     whole = data.states.ndim == 1 and data.states.dtype.kind in "iu"
@@ -27,8 +29,9 @@ def table_for(data: Transitions, policy: Policy) -> Tabular | None:
         highest = max(int(data.states.max()), int(data.next_states[used].max(initial=0)))
         if data.start_states is not None:
             highest = max(highest, int(data.start_states.max()))
-        if (highest + 1) * policy.num_actions <= LARGEST_TABLE:
-            return Tabular(highest + 1, policy.num_actions)
+        table = Tabular(highest + 1, policy.num_actions)
+        if table.num_features <= LARGEST_TABLE or len(np.unique(data.states)) * policy.num_actions <= LARGEST_TABLE:
+            return table
     return None
 
 
@@ -75,3 +78,13 @@ def require_types(data: Transitions, policy: Policy) -> None:
             "policy must be a TabularPolicy, DiscretePolicy, SamplingPolicy or LoggedPolicy, "
             f"not {type(policy).__name__}: wrap it in one."
         )
+
+
+def require_no_own_functions(estimator: Estimator | DirectEstimator) -> None:
+    """An error if an estimator brings functions along: in a renumbered table they would see other states."""
+    for name in ("discriminator", "kernel", "tests"):
+        if getattr(estimator, name, None) is not None:
+            raise InputError(
+                f"A table of this size is solved over the states that the log shows, renumbered, and {name}= is for the "
+                "states as they are: leave it out, or renumber the states yourself and give a smaller table."
+            )

@@ -210,7 +210,8 @@ def diagnose(
     total = float(mass.sum())
     size = total**2 / float(np.sum(mass**2))
     top = max(1, len(ratio) // 1000)
-    stats, params = ({}, 0) if solution is None else (solution.stats, len(solution.ratio_params))
+    stats = {} if solution is None else solution.stats
+    params = int(stats.get("num_features", 0 if solution is None else len(solution.ratio_params)))
     spread = float(np.sqrt(np.average((rewards - np.average(rewards, weights=weights)) ** 2, weights=weights)))
     return Diagnostics(
         effective_sample_size=size,

@@ -22,6 +22,7 @@ from gradientdice.inference.arguments import (
     chosen_estimator,
     require_estimator,
     require_functions,
+    require_no_own_functions,
     require_types,
     table_for,
 )
@@ -121,6 +122,8 @@ def evaluate(
         )
     method = interval or NormalInterval()
     small = compacted(data, policy, functions) if isinstance(functions, Tabular) else None
+    if small is not None:
+        require_no_own_functions(estimator)
     log, behaving, used = small or (data, policy, functions)
     if isinstance(estimator, DirectEstimator):
         fitted = _direct(log, behaving, estimator, used, solver, method, confidence, seed)
@@ -232,7 +235,8 @@ def _direct(
     answer = estimator.answer(data, policy, functions, seed)
     if not given and answer.functions:
         chosen = "RandomFourier() is what is used where no functions are given; compare chooses them from the data"
-        answer = replace(answer, notes=(*answer.notes, chosen))
+        blind = () if answer.bellman else ("nobody chose the features, and nothing here shows what they miss",)
+        answer = replace(answer, notes=(*answer.notes, chosen), cautions=(*answer.cautions, *blind))
     misfit = 0.0
     if not isinstance(functions, MLP) and answer.functions:
         if isinstance(functions, Tabular):

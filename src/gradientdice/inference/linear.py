@@ -28,8 +28,12 @@ def closed_form_answer(log: LogDesign, estimator: Estimator, solver: ClosedForm)
     note = (
         f"with a table the optimum of {type(estimator).__name__} is the solution of the flow equations, found exactly"
     )
-    # The parameters are not those of its own objective.
-    return replace(answer, solution=None, notes=(*answer.notes, note))
+    solution = answer.solution
+    if solution is not None:
+        # How well the equations can be solved is the same, but the parameters are not those of its own objective.
+        nothing = solution.ratio_params[:0]
+        solution = replace(solution, ratio_params=nothing, critic_params=nothing, norm_multiplier=0.0)
+    return replace(answer, solution=solution, notes=(*answer.notes, note))
 
 
 def solvable(estimator: Estimator, functions: FeatureMap, solver: ClosedForm) -> LinearEstimator:

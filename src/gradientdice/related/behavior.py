@@ -22,6 +22,8 @@ ROUNDING = 1e-6
 LARGEST = 340.0
 # Ratios are heavy-tailed: their mean is told apart from 1 from this many standard errors on.
 RATIO_NOISE = 5.0
+# Probabilities that are written with few digits may be off by this.
+RATIO_ROUNDING = 0.01
 
 
 def importance_ratios(
@@ -201,23 +203,28 @@ def require_behavior(behavior: object) -> None:
 
 
 def ratio_cautions(data: Transitions, ratios: Float[np.ndarray, " n"]) -> tuple[str, ...]:
-    """A caution where logged probabilities cannot be right: in every state the ratios' mean is 1 under the behaviour.
+    """A caution where the probabilities cannot be right: in every state the ratios' mean is 1 under the behaviour.
 
     Given the past, each ratio has that mean, so that their errors are not correlated even within an episode. Answers
     that divide by the ratios' sum would not show that all of them are wrong by a factor.
     """
-    if data.behavior_log_probs is None:
-        return ()
     weights = np.ones(len(ratios)) if data.weights is None else data.weights
-    mean = float(np.average(ratios, weights=weights))
-    noise = float(np.sqrt(np.sum((weights * (ratios - mean)) ** 2)) / weights.sum())
-    if abs(mean - 1) <= max(RATIO_NOISE * noise, 1e-6):
+    mean, noise = ratio_mean(ratios, weights)
+    if abs(mean - 1) <= max(RATIO_NOISE * noise, RATIO_ROUNDING):
         return ()
+    which = "the estimated probabilities" if data.behavior_log_probs is None else "behavior_log_probs"
     return (
         f"the importance ratios average {mean:.3g} over the log with a noise of {noise:.1g}, where they should average "
-        "1: either behavior_log_probs are wrong, or the policy takes actions that the behaviour never does; what would "
-        "help: check them, or use GradientDICE, which does not need them",
+        f"1: either {which} are wrong, or the policy takes actions that the behaviour never does; what would help: "
+        "check them, or use GradientDICE, which does not need them",
     )
+
+
+def ratio_mean(ratios: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]) -> tuple[float, float]:
+    """The weighted mean of the ratios, and its standard error if the true mean is 1."""
+    scale = max(float(ratios.max()), 1.0)  # squares of large ratios would not be numbers
+    share = weights / weights.sum()
+    return scale * float(share @ (ratios / scale)), scale * float(np.linalg.norm(share * (ratios - 1) / scale))
 
 
 def behavior_notes(data: Transitions, behavior: BehaviorCloning | None) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from gradientdice.functions.tabular import Tabular
 from gradientdice.inference.direct import DirectAnswer
 from gradientdice.inference.linear import describe
 from gradientdice.policies import DiscretePolicy, Policy, TabularPolicy
-from gradientdice.related.behavior import importance_ratios, ratio_cautions, require_behavior
+from gradientdice.related.behavior import RATIO_NOISE, importance_ratios, ratio_cautions, ratio_mean, require_behavior
 from gradientdice.related.behavior_cloning import BehaviorCloning
 from gradientdice.related.linear_equations import LinearEquations
 from gradientdice.related.needs import linear_functions, require_action_probabilities
@@ -81,21 +81,28 @@ class KnownBehavior:
         used = self.functions if functions is None else functions
         return state_log(self.name, self.data, self.policy.num_actions, used, weights)
 
-    def unseen(self, flow: StateFlow, ratio: Float[np.ndarray, " n"]) -> tuple[str, ...]:
-        """A note where, in a table, the policy takes actions that the log does not show in that state."""
-        if not isinstance(flow.log.functions, Tabular):
-            return ()
+    def unseen(self, flow: StateFlow, ratio: Float[np.ndarray, " n"]) -> float:
+        """In which share of its time, in a table, the policy takes actions that the log does not show in that state."""
+        mass = np.abs(ratio) * flow.weights
+        if not isinstance(flow.log.functions, Tabular) or mass.sum() == 0:
+            return 0.0
         states, index = np.unique(self.data.states, return_inverse=True)
         seen = np.zeros((len(states), self.policy.num_actions), dtype=bool)
         seen[index, self.data.actions] = True
         unseen = np.sum(self.policy.probabilities_at(states) * ~seen, axis=1)
-        share = float(np.average(np.abs(ratio) * unseen[index], weights=flow.weights))
-        if share == 0:
-            return ()
-        return (
-            f"in {share:.2g} of its time the policy takes actions that the log never shows in that state: the value "
-            "knows nothing of them",
-        )
+        # Without those actions the ratio loses mass: the share is of what is left.
+        return float(mass @ unseen[index] / mass.sum())
+
+    def mean_ratio(self, flow: StateFlow, ratio: Float[np.ndarray, " n"], mass: float) -> float:
+        """The mean ratio of an answer that was divided by E[ρc]: 1, unless that mean itself cannot be right.
+
+        Below discount 1 the error of the mean of ρ is in it up to 1/(1−γ) times, and not in the value.
+        """
+        if flow.discount == 1:
+            return mass
+        density = np.abs(ratio) * flow.weights
+        _, noise = ratio_mean(self.importance, density) if density.sum() > 0 else (0.0, 0.0)
+        return 1.0 if abs(mass - 1) <= RATIO_NOISE * noise / (1 - flow.discount) else mass
 
 
 def solve_flow(
@@ -152,7 +159,10 @@ def state_answer(
     if not np.isfinite(value):
         raise InputError(f"{known.name}: the importance ratios or rewards are too large for a finite value.")
     ratio = flow.ratio(solution.ratio_params)
-    notes = (*notes, *known.unseen(flow, ratio))
+    unseen = known.unseen(flow, ratio)
+    if unseen > 0:
+        missed = f"in {unseen:.2g} of its time the policy takes actions that the log never shows in that state"
+        notes = (*notes, f"{missed}: the value knows nothing of them")
     shares = None if fit is None else flow.shares(fit, normalised=normalised, from_initial=from_initial)
     if fit is not None and not isinstance(flow.log.functions, Tabular):
         notes = (*notes, "the interval takes the features to be right; it does not cover what they miss")
@@ -165,8 +175,7 @@ def state_answer(
     return DirectAnswer(
         value,
         density * share,
-        # The mean before the division is off by up to 1/(1−γ) times the error of the mean of ρ, which the value is not.
-        1.0 if normalised else mass,
+        known.mean_ratio(flow, ratio, mass) if normalised else mass,
         shares,
         describe(flow.log.functions),
         solution.status,
@@ -174,4 +183,6 @@ def state_answer(
         notes,
         cautions=(*cautions, *ratio_cautions(known.data, known.importance)),
         density=density,
+        # A table in which logged actions stand in has its own figure for them.
+        unlogged=unseen if unseen > 0 and not getattr(known.functions, "is_sparse", False) else None,
     )

@@ -55,7 +55,7 @@ def state_log(
 
 def _of_states(name: str, states: np.ndarray, num_actions: int, functions: Functions) -> Functions:
     if isinstance(functions, Tabular):
-        return Tabular(functions.num_states, 1)
+        return Tabular(functions.num_states, 1, stand_in=True if functions.is_sparse else None)
     if isinstance(functions, FittedKernel):
         if functions.num_actions is None:
             raise InputError(
