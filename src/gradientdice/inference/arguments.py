@@ -85,6 +85,6 @@ def require_no_own_functions(estimator: Estimator | DirectEstimator) -> None:
     for name in ("discriminator", "kernel", "tests"):
         if getattr(estimator, name, None) is not None:
             raise InputError(
-                f"A table of this size is solved over the states that the log shows, renumbered, and {name}= is for the "
-                "states as they are: leave it out, or renumber the states yourself and give a smaller table."
+                f"A table of this size is solved over the states that the log shows, renumbered, and {name}= is for "
+                "the states as they are: leave it out, or renumber the states yourself and give a smaller table."
             )
