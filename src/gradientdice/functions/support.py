@@ -115,7 +115,7 @@ def _never_stuck(data: Transitions, left: Bool[np.ndarray, " S"], count: int) ->
     if data.terminated is not None:
         stuck &= ~data.terminated
     starts = data.start_states
-    lost = None if starts is None else ~left[np.clip(starts, 0, count - 1)]
+    lost = None if data.initial_states is None else ~left[np.clip(data.initial_states, 0, count - 1)]
     if not stuck.any() and (lost is None or not lost.any()):
         return data
     usable = data.states if starts is None else starts
@@ -126,8 +126,9 @@ def _never_stuck(data: Transitions, left: Bool[np.ndarray, " S"], count: int) ->
             "Log more data there."
         )
     first = usable[0]
-    led = None if starts is None or lost is None else np.where(lost, first, starts)
-    return data.redirected(np.where(stuck, first, data.next_states), led)
+    # An episode's own first row is logged, and is left out only with a part of the log: then the fit refuses it.
+    starts = starts if starts is None or lost is None else np.where(lost, first, starts)
+    return data.redirected(np.where(stuck, first, data.next_states), starts)
 
 
 def require_logged(functions: FeatureMap, logged: Float[np.ndarray, " K"], reached: Float[np.ndarray, " K"]) -> None:

@@ -90,8 +90,9 @@ def _guide(frame: pd.DataFrame, found: pd.DataFrame) -> str:
         [
             "few or many whole-number states, which say all that matters for what comes next",
             "`gd.evaluate(data, policy, discount=γ)`: GradientDICE in closed form over a table",
-            f"its error is {_times(median_factor(OWN, markov))} times the best one's in the median cell; knowing the behaviour does not help (GEM {_times(states['GEM'])}, BCH {_times(states['BCH'])})",
+            f"its error is {_times(median_factor(OWN, markov))} times the best one's in the median cell; knowing the behaviour does not help there (GEM {_times(states['GEM'])}, BCH {_times(states['BCH'])})",
         ],
+        *_thin(answered),
         [
             "continuous states or actions",
             "the same call: kernel features are chosen from the data, the answer is cross-fitted and doubly robust",
@@ -119,6 +120,26 @@ def _guide(frame: pd.DataFrame, found: pd.DataFrame) -> str:
         ],
     ]  # fmt: skip
     return table(["you have", "use", "because"], rows)
+
+
+def _thin(answered: pd.DataFrame) -> list[list[str]]:
+    """The guide's row for a table of which many pairs are missing, from Taxi's smallest log."""
+    taxi = answered[(answered["problem"] == "taxi") & (answered["overlap"] == 0)]
+    if not len(taxi):
+        return []
+    smallest = taxi[taxi["rows"] == taxi["rows"].min()].set_index(["discount", "estimator"])["rmse"]
+    told = [
+        f"γ = {discount:g}: GradientDICE {number(smallest[discount, OWN])}, "
+        + ", ".join(f"{name} {number(smallest[discount, name])}" for name in ("GEM", "COPTD", "BCH") if (discount, name) in smallest)
+        for discount in sorted(taxi["discount"].unique())
+    ]  # fmt: skip
+    return [
+        [
+            'the same, but so few rows that the policy often takes actions never logged in that state (the verdict is then "do not trust"), and the behaviour\'s probabilities',
+            "`gd.GEM(γ)`, at discount 1 `gd.BCH(1.0)` or `gd.COPTD(1.0)`",
+            f"they need to see states, not pairs; Taxi with {int(taxi['rows'].min()):,} rows for 12,000 pairs, {'; '.join(told)}",
+        ]
+    ]  # fmt: skip
 
 
 def _times(value: float) -> str:
