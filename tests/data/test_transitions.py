@@ -186,6 +186,13 @@ class TestStartStates:
         columns = (data.states, data.actions, data.rewards, data.next_states)
         assert gd.Transitions(*(column[rows] for column in columns), episodes=data.episodes[rows]).start_states is None
 
+    @pytest.mark.parametrize("times", [2, 3])
+    def test_rows_that_are_there_several_times_are_in_order(self, times):
+        data = self.rollout()
+        columns = (data.states, data.actions, data.rewards, data.next_states)
+        again = gd.Transitions(*(np.repeat(x, times) for x in columns), episodes=np.repeat(data.episodes, times))
+        np.testing.assert_array_equal(again.start_states, data.start_states)
+
     def test_columns_that_do_not_vary_and_few_digits(self):
         data = self.rollout(fraction=True)
         states, following = (np.column_stack([np.full(len(data), 0.1), x]) for x in (data.states, data.next_states))
