@@ -77,6 +77,13 @@ def test_states_with_two_dimensions_are_refused():
         gd.evaluate(data, policy, discount=0.9, functions=gd.Tabular(STATES, 3))
 
 
+@pytest.mark.parametrize("states", [STATES, 2**62])
+def test_a_huge_table_that_may_not_stand_in_is_refused(states):
+    _, _, many, anywhere = log_of_few()
+    with pytest.raises(gd.InputError, match="leave stand_in=False out"):
+        gd.evaluate(many, anywhere, discount=0.9, functions=gd.Tabular(states, 3, stand_in=False))
+
+
 def test_few_states_with_large_numbers_are_a_table_by_themselves():
     few, table, many, anywhere = log_of_few()
     small = gd.evaluate(few, table, discount=0.9, functions=gd.Tabular(40, 3))

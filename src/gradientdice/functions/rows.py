@@ -141,9 +141,9 @@ def as_dense(product: Any) -> np.ndarray:
         return product
     if max(product.shape) > LARGEST_TABLE:
         raise InputError(
-            f"A table of this size makes a dense system of {max(product.shape):,} features. GradientDICE without a "
-            "ridge, LSTDQ and DualDICE(power=2) solve it sparsely, in closed form; for other estimators use features "
-            "that generalise."
+            f"A table of this size makes a dense system of {max(product.shape):,} features. GradientDICE, GenDICE and "
+            "DualDICE without a ridge, and LSTDQ, solve it sparsely, in closed form (unless stand_in=False); for other "
+            "estimators use features that generalise."
         )
     return product.toarray()
 

@@ -13,6 +13,8 @@ from gradientdice.policies import SamplingPolicy, StatePolicy
 
 # A table of more pairs than this is solved sparsely: below it the dense system takes well under a second.
 LARGEST_DENSE = 1_000
+# Rows of features have vectors of the table's own length behind them.
+LARGEST_ROWS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,14 @@ class Tabular:
 
     def at(self, states: Int[np.ndarray, " n"], actions: Int[np.ndarray, " n"]) -> SparseRows:
         """x(s,a), one entry a row."""
+        self._require_moderate()
         self.check("states", states, self.num_states)
         self.check("actions", actions, self.num_actions)
         return SparseRows((states.astype(np.int64) * self.num_actions + actions).astype(np.int32)[:, None])
 
     def expected(self, states: Int[np.ndarray, " n"], policy: StatePolicy, rng: np.random.Generator) -> SparseRows:
         """Σ_a π(a|s) x(s,a), exactly: one entry an action."""
+        self._require_moderate()
         self.check("states", states, self.num_states)
         if isinstance(policy, SamplingPolicy):
             raise InputError("A tabular model needs action probabilities: use TabularPolicy or DiscretePolicy.")
@@ -71,6 +75,13 @@ class Tabular:
             raise InputError(f"The policy has {policy.num_actions} actions but the table has {self.num_actions}.")
         indices = states.astype(np.int64)[:, None] * self.num_actions + np.arange(self.num_actions)
         return SparseRows(indices.astype(np.int32), policy.probabilities_at(states))
+
+    def _require_moderate(self) -> None:
+        if self.num_features > LARGEST_ROWS:
+            raise InputError(
+                f"A table of {self.num_features:,} pairs is too large to be solved whole: leave stand_in=False out, "
+                "and it is solved over the states that the log shows, or renumber the states."
+            )
 
     @staticmethod
     def check(name: str, values: np.ndarray, count: int) -> None:
