@@ -67,6 +67,16 @@ class Transitions:
     def __len__(self) -> int:
         return len(self.rewards)
 
+    @property
+    def row_weights(self) -> Float[np.ndarray, " n"]:
+        """How many times each row counts: the weights given, else 1 each."""
+        return np.ones(len(self)) if self.weights is None else self.weights
+
+    @property
+    def ended(self) -> Bool[np.ndarray, " n"]:
+        """Whether the episode ended in the environment after each row."""
+        return np.zeros(len(self), dtype=bool) if self.terminated is None else self.terminated
+
     @cached_property
     def start_states(self) -> Num[np.ndarray, "n0 ..."] | None:
         """The initial states given, else the first state of each episode; None without either.

@@ -23,8 +23,7 @@ def compacted(data: Transitions, policy: Policy, table: Tabular) -> tuple[Transi
         return None
     table.check("states", data.states, table.num_states)
     # What follows an end is not used and may be anything.
-    ended = np.zeros(len(data), dtype=bool) if data.terminated is None else data.terminated
-    following = np.where(ended, data.states, data.next_states)
+    following = np.where(data.ended, data.states, data.next_states)
     parts = {"states": data.states, "next_states": following}
     if data.initial_states is not None:
         parts["initial_states"] = data.initial_states

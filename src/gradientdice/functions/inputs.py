@@ -86,7 +86,7 @@ class NetworkInputs:
 def network_inputs(data: Transitions, policy: Policy, draws: int, rng: np.random.Generator) -> NetworkInputs:
     """Standardises a log and lays the policy's actions out at its next and initial states."""
     encoder = _Encoder.create(data, policy, draws)
-    ended = np.zeros(len(data), dtype=bool) if data.terminated is None else np.array(data.terminated)
+    ended = np.array(data.ended)
     next_states = np.array(data.next_states)
     next_states[ended] = data.states[ended]
     everything = slice(0, len(data))
@@ -99,7 +99,7 @@ def network_inputs(data: Transitions, policy: Policy, draws: int, rng: np.random
         at_initial = policy.at_initial(len(starts)) if isinstance(policy, LoggedPolicy) else policy
         initial, initial_weights = encoder.expected(starts, at_initial, rng)
     rewards = data.rewards
-    weights = np.ones(len(data)) if data.weights is None else np.array(data.weights)
+    weights = np.array(data.row_weights)
     absorbing = bool(ended.any())
     if absorbing:
         rest = np.eye(1, current.shape[1] + 1, current.shape[1], dtype=np.float32)

@@ -69,7 +69,7 @@ class LogDesign:
     @cached_property
     def ended_share(self) -> float:
         """The share of the rows after which an episode ended."""
-        return 0.0 if self.data.terminated is None else float(self.data.terminated.mean())
+        return float(self.data.ended.mean())
 
     @property
     def first(self) -> Design:

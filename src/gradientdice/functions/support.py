@@ -59,7 +59,7 @@ def stand_in(
         policy = policy_table(data, policy, table)
     if policy.num_actions != table.num_actions:
         raise InputError(f"The policy has {policy.num_actions} actions but the table has {table.num_actions}.")
-    weights = np.ones(len(data)) if data.weights is None else data.weights
+    weights = data.row_weights
     pairs = data.states.astype(np.int64) * table.num_actions + data.actions
     counts = np.bincount(pairs, weights, table.num_features)
     if parts is not None:
@@ -83,7 +83,7 @@ def policy_table(data: Transitions, policy: LoggedPolicy, table: Tabular) -> Tab
     if policy.num_actions is None:
         raise InputError("A tabular model needs action probabilities: give next_probabilities, not next_actions.")
     whole = np.full((table.num_states, policy.num_actions), 1 / policy.num_actions)
-    alive = np.ones(len(data), dtype=bool) if data.terminated is None else ~data.terminated
+    alive = ~data.ended
     given = _probabilities(policy.at_next(slice(None), len(data)), data.next_states)
     known = [("next_states row", np.flatnonzero(alive), data.next_states[alive], given[alive])]
     if policy.knows_initial and data.start_states is not None:

@@ -16,6 +16,7 @@ from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, Sampling
 
 # A table of which the log shows more pairs than this is not tried by itself: states that many may be amounts.
 LARGEST_TABLE = 4096
+FUNCTIONS = (Tabular, LinearFeatures, FittedKernel, RandomFourier, Nystrom, MLP)
 
 
 def table_for(data: Transitions, policy: Policy) -> Tabular | None:
@@ -25,7 +26,7 @@ def table_for(data: Transitions, policy: Policy) -> Tabular | None:
     whole = data.states.ndim == 1 and data.states.dtype.kind in "iu"
     if isinstance(policy, (DiscretePolicy, LoggedPolicy)) and policy.num_actions and whole:
         # What follows an end is not used and may be anything.
-        used = slice(None) if data.terminated is None else ~data.terminated
+        used = ~data.ended
         highest = max(int(data.states.max()), int(data.next_states[used].max(initial=0)))
         if data.start_states is not None:
             highest = max(highest, int(data.start_states.max()))
@@ -61,8 +62,7 @@ def require_estimator(estimator: object) -> None:
 
 def require_functions(functions: object) -> None:
     """An error unless this is a function class, or None."""
-    kinds = (Tabular, LinearFeatures, FittedKernel, RandomFourier, Nystrom, MLP)
-    if functions is not None and not isinstance(functions, kinds):
+    if functions is not None and not isinstance(functions, FUNCTIONS):
         raise InputError(
             "functions must be Tabular(…), LinearFeatures(…), RandomFourier(…), Nystrom(…) or MLP(…), not "
             f"{functions!r}."
@@ -82,8 +82,8 @@ def require_types(data: Transitions, policy: Policy) -> None:
 
 def require_no_own_functions(estimator: Estimator | DirectEstimator) -> None:
     """An error if an estimator brings functions along: in a renumbered table they would see other states."""
-    for name in ("discriminator", "kernel", "tests"):
-        if getattr(estimator, name, None) is not None:
+    for name, value in vars(estimator).items():
+        if isinstance(value, FUNCTIONS):
             raise InputError(
                 f"A table of this size is solved over the states that the log shows, renumbered, and {name}= is for "
                 "the states as they are: leave it out, or renumber the states yourself and give a smaller table."

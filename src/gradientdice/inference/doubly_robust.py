@@ -31,7 +31,7 @@ class DoublyRobust:
 
 def doubly_robust(log: LogDesign, fits: list[LinearFit], scores: HeldOut) -> DoublyRobust:
     """The estimate from held-out scores of linear fits."""
-    weights = np.ones(len(log.data)) if log.data.weights is None else log.data.weights
+    weights = log.data.row_weights
     moments = fits[0].moments
     scale = 1 - (moments.absorbing_weight or 0.0) / moments.weight
     return combine(fits[0].discount, weights, scores, scale)

@@ -26,7 +26,7 @@ def flow_residuals(
     data: Transitions, policy: Policy, discount: float, ratios: Sequence[np.ndarray], seed: int
 ) -> list[tuple[float, float]]:
     """For each held-out ratio the residual, and its standard deviation where the flow is conserved."""
-    weights = np.ones(len(data)) if data.weights is None else data.weights
+    weights = data.row_weights
     masses = np.column_stack(ratios) * (weights / weights.sum())[:, None]
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(data), FLIPS))
     parts = [

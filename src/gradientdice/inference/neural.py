@@ -101,7 +101,7 @@ def neural_doubly_robust(
             solution = as_solution(plan, outcome, 0)
             advance(1)
     assert solution is not None
-    weights = np.ones(n) if data.weights is None else data.weights
+    weights = data.row_weights
     # The ratio is one to the data with the absorbing state's own row in it, whose residual is 0.
     scale = float(inputs.weights[:n].sum())
     scores = HeldOut(ratio, residual, norm, initial, data.terminated if inputs.restarts else None)

@@ -40,7 +40,7 @@ class _BellmanLoss(ABC):
 
     def __init__(self, data: Transitions, folds: Folds) -> None:
         self._folds = folds
-        self._weights = np.ones(len(data)) if data.weights is None else data.weights
+        self._weights = data.row_weights
 
     def __call__(self, scores: HeldOut) -> tuple[float, float]:
         """The loss, summed over folds, and the standard deviation it would have if the residuals were pure noise.

@@ -114,8 +114,8 @@ class _Model:
     ) -> None:
         n, actions = len(data), functions.num_actions
         self.discount = discount
-        self.weights = np.ones(n) if data.weights is None else data.weights
-        self.ended = np.zeros(n, dtype=bool) if data.terminated is None else data.terminated
+        self.weights = data.row_weights
+        self.ended = data.ended
         if starts is None and (discount < 1 or self.ended.any()):
             raise starts_missing(discount)
         every = [data.states, np.where(self.ended, data.states, data.next_states)]

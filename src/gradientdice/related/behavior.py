@@ -125,12 +125,12 @@ class Episodes:
                     f"{name} needs whole trajectories, and in episode {data.episodes[row]} row {then} does not begin "
                     f"where row {row} leads: give the rows of each episode in time order, none left out."
                 )
-        weights = np.ones(len(numbers)) if data.weights is None else data.weights[last]
+        weights = data.row_weights[last]
         if data.weights is not None and (data.weights != weights[index]).any():
             raise InputError(
                 f"{name} takes whole trajectories: weights must be the same for all rows of an episode, or left out."
             )
-        terminated = np.zeros(len(numbers), dtype=bool) if data.terminated is None else data.terminated[last]
+        terminated = data.ended[last]
         return cls(index, step, order, length, terminated, weights)
 
     def __len__(self) -> int:
@@ -208,7 +208,7 @@ def ratio_cautions(data: Transitions, ratios: Float[np.ndarray, " n"]) -> tuple[
     Given the past, each ratio has that mean, so that their errors are not correlated even within an episode. Answers
     that divide by the ratios' sum would not show that all of them are wrong by a factor.
     """
-    weights = np.ones(len(ratios)) if data.weights is None else data.weights
+    weights = data.row_weights
     mean, noise = ratio_mean(ratios, weights)
     if abs(mean - 1) <= max(RATIO_NOISE * noise, RATIO_ROUNDING):
         return ()

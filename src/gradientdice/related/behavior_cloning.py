@@ -73,7 +73,7 @@ class BehaviorCloning:
         return self._fitted(data, policy)
 
     def _counted(self, data: Transitions, num_actions: int) -> np.ndarray:
-        weights = np.ones(len(data)) if data.weights is None else data.weights
+        weights = data.row_weights
         _, state = np.unique(data.states, return_inverse=True)
         pair = state * num_actions + data.actions
         of_pair = np.bincount(pair, weights)[pair] + self.smoothing
@@ -86,7 +86,7 @@ class BehaviorCloning:
         chosen = np.arange(len(data))
         if len(data) > MOST_ROWS:
             chosen = np.sort(np.random.default_rng(self.features.seed).permutation(len(data))[:MOST_ROWS])
-        weights = np.ones(len(chosen)) if data.weights is None else data.weights[chosen]
+        weights = data.row_weights[chosen]
         theta = _regression(
             _inputs(kernel, data.states[chosen]), data.actions[chosen], weights, num_actions, self.ridge
         )

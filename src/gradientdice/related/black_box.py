@@ -142,7 +142,7 @@ class BlackBox:
 
     def _by_row(self, log: LogDesign) -> DirectAnswer:
         """One weight a row."""
-        own = np.ones(len(log.data)) if log.data.weights is None else log.data.weights
+        own = log.data.row_weights
         mass, changes = own / own.sum(), row_changes(log)
         counted = mass > 0
         found = simplex_weights(changes if counted.all() else changes[counted], mass[counted], self.ridge)

@@ -23,8 +23,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import require_count, require_number
 from gradientdice.functions.design import Functions
@@ -71,7 +69,7 @@ class _DoublyRobust:
         start = float(firsts @ q.first_values)
         shares = weights.shares(residual) + q.shares(weights.coefficients, firsts)
         shares[episodes.first] += firsts * q.first_values - start * episodes.weights / episodes.weights.sum()
-        ratio = weights.ratio(np.ones(len(data)) if data.weights is None else data.weights)
+        ratio = weights.ratio(data.row_weights)
         return DirectAnswer(
             value=start + weights.total(residual),
             ratio=ratio,

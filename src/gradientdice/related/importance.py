@@ -22,8 +22,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import require_number
 from gradientdice.functions.design import Functions
@@ -67,7 +65,7 @@ class _Importance:
         episodes = Episodes.of(name, data)
         ratios = importance_ratios(name, data, policy, self.behavior)
         weights = StepWeights.of(name, self.discount, episodes, ratios, normalised=self.normalised, whole=self.whole)
-        ratio = weights.ratio(np.ones(len(data)) if data.weights is None else data.weights)
+        ratio = weights.ratio(data.row_weights)
         return DirectAnswer(
             value=weights.total(data.rewards),
             ratio=ratio,

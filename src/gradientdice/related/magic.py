@@ -99,7 +99,7 @@ class MAGIC:
         # A row at time t is in all returns that are longer than t.
         reaching = np.append(np.cumsum(blend[::-1])[::-1], 0.0)
         used = reaching[np.searchsorted(lengths, weights.episodes.step, side="right")]
-        ratio = used * weights.ratio(np.ones(len(data)) if data.weights is None else data.weights)
+        ratio = used * weights.ratio(data.row_weights)
         model = float(blend[0])
         return DirectAnswer(
             value=float(blend @ values),

@@ -125,7 +125,7 @@ class Pairing:
     @property
     def _weights(self) -> np.ndarray:
         data = self.ratio.data
-        return np.ones(len(data)) if data.weights is None else data.weights
+        return data.row_weights
 
     def over_rows(
         self, ratio_params: Float[np.ndarray, "Ku a"], critic_params: Float[np.ndarray, "Kg b"]

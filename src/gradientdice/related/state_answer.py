@@ -160,6 +160,8 @@ def state_answer(
         raise InputError(f"{known.name}: the importance ratios or rewards are too large for a finite value.")
     ratio = flow.ratio(solution.ratio_params)
     unseen = known.unseen(flow, ratio)
+    # A table in which logged actions stand in for others has its own figure for them.
+    stands_in = isinstance(known.functions, Tabular) and known.functions.is_sparse
     if unseen > 0:
         missed = f"in {unseen:.2g} of its time the policy takes actions that the log never shows in that state"
         notes = (*notes, f"{missed}: the value knows nothing of them")
@@ -169,7 +171,7 @@ def state_answer(
     if fit is not None and known.data.behavior_log_probs is None:
         notes = (*notes, "the interval takes the estimated behaviour probabilities to be known")
     # The log's own weights may not be those of the equations, and the reader knows only the former.
-    given = np.ones(len(ratio)) if known.data.weights is None else known.data.weights
+    given = known.data.row_weights
     share = np.divide(flow.weights, given, out=np.zeros_like(given), where=given > 0) * given.sum() / flow.weights.sum()
     density = ratio * flow.importance / (mass if normalised else 1.0)
     return DirectAnswer(
@@ -183,6 +185,5 @@ def state_answer(
         notes,
         cautions=(*cautions, *ratio_cautions(known.data, known.importance)),
         density=density,
-        # A table in which logged actions stand in has its own figure for them.
-        unlogged=unseen if unseen > 0 and not getattr(known.functions, "is_sparse", False) else None,
+        unlogged=None if stands_in or unseen == 0 else unseen,
     )

@@ -242,7 +242,7 @@ def _chunks(log: LogDesign, tests: LogDesign) -> Iterator[tuple[slice, Design, D
 
 
 def _weights(log: LogDesign) -> np.ndarray:
-    return np.ones(len(log.data)) if log.data.weights is None else log.data.weights
+    return log.data.row_weights
 
 
 def _sums(functions: Design, others: Design, share: np.ndarray, weighted: np.ndarray) -> list[np.ndarray]:
