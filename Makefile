@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-all check types bench results clean
+.PHONY: help demo test test-all test-lowest check types bench results clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -19,18 +19,26 @@ $(INSTALLED): pyproject.toml
 demo: $(INSTALLED) ## Evaluate a policy from the bundled log, show the answer beside the truth, write the report.
 	$(BIN)/python -m gradientdice.experiments.demo
 
-test: $(INSTALLED) check ## Lint, check the layers, and run the tests.
+test: $(INSTALLED) check types ## Lint, check types and layers, and run the tests.
 	$(BIN)/python -m pytest -n 2 -q
 
-test-all: $(INSTALLED) check types ## Also type-check and run the slow statistical tests.
-	$(BIN)/python -m pytest -q -m 'slow or not slow'
+test-all: $(INSTALLED) check types ## Also run the slow statistical tests.
+	$(BIN)/python -m pytest -n 2 -q -m 'slow or not slow'
+
+LOWEST := .venv-lowest
+test-lowest: ## Run the tests with the lowest versions that pyproject.toml allows.
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --upgrade pip
+	$(PYTHON) -c "import tomllib; [print(d.replace('>=', '==')) for d in tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']]" > $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/python -m pip install --quiet --editable '.[dev]' --constraint $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/python -m pytest -n 2 -q
 
 check: $(INSTALLED)
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 
-types: $(INSTALLED) ## Type-check with pyright.
+types: $(INSTALLED) ## Type-check src and tests with pyright.
 	$(BIN)/pyright
 
 bench: $(INSTALLED) ## Measure speed, as ratios in one run.
@@ -40,15 +48,10 @@ bench: $(INSTALLED) ## Measure speed, as ratios in one run.
 	$(BIN)/python benchmarks/neural_step.py
 	$(BIN)/python benchmarks/kernel_memory.py
 
-results: $(INSTALLED) ## Write the result pages under docs/results anew.
-	$(BIN)/gradientdice reproduce boyan --output results/boyan --page docs/results/boyan.md
-	$(BIN)/gradientdice reproduce hard-example --output results/hard-example --page docs/results/hard_example.md
-	$(BIN)/gradientdice reproduce coverage --output results/coverage --page docs/results/coverage.md
-	$(BIN)/gradientdice reproduce verdicts --output results/verdicts --page docs/results/verdicts.md
-	$(BIN)/gradientdice reproduce continuous --output results/continuous --page docs/results/continuous.md
-	$(BIN)/gradientdice reproduce reacher --output results/reacher --page docs/results/reacher.md
-	$(BIN)/gradientdice reproduce neural --output results/neural --page docs/results/neural.md
-	$(BIN)/gradientdice reproduce shootout --output results/shootout --page docs/results/shootout.md
+results: $(INSTALLED) ## Run all experiments and write the pages under docs/results.
+	set -e; for name in $$($(BIN)/python -c 'from gradientdice.experiments.registry import EXPERIMENTS; print(*EXPERIMENTS)'); do \
+	  $(BIN)/gradientdice reproduce $$name --page docs/results/$$(echo $$name | tr - _).md; \
+	done
 
 clean: ## Remove the virtual environment and generated results.
-	rm -rf $(VENV) results demo-output
+	rm -rf $(VENV) $(LOWEST) results demo-output

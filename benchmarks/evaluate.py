@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import gradientdice as gd
-from gradientdice.moments import Moments
+from gradientdice.problem.moments import Moments
 
 
 def seconds(work, repeats: int = 3) -> float:

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 import gradientdice as gd
-from gradientdice.functions.inputs import network_inputs
-from gradientdice.solvers.neural.solve import train_networks
+from gradientdice.problem.inputs import network_inputs
+from gradientdice.solvers.stochastic.neural_solve import train_networks
 
 ROWS, BATCH, STEPS = 5_000, 128, 2_000
 

@@ -1,12 +1,21 @@
-"""Shared fixtures and problems."""
+"""Shared fixtures. Importing `shapes` before the package makes the package check the shapes of its arrays."""
 
+import hypothesis
 import numpy as np
 import pytest
 
-import gradientdice as gd
+import shapes  # before whatever imports the package
+from problems import TARGET, UNIFORM, random_problem
 
-TARGET = np.tile([0.1, 0.9], (13, 1))
-UNIFORM = np.full((13, 2), 1 / 26)
+# The same few examples in every run: a failure can be repeated, and the tests stay quick.
+hypothesis.settings.register_profile("fixed", derandomize=True, database=None, deadline=None, max_examples=25)
+hypothesis.settings.load_profile("fixed")
+
+__all__ = ["TARGET", "UNIFORM", "random_problem"]
+
+
+def pytest_runtest_setup() -> None:
+    shapes.begin_test()
 
 
 @pytest.fixture
@@ -18,12 +27,3 @@ def rng() -> np.random.Generator:
 def problem(request):
     """A random ergodic MDP, a target policy and a data distribution that covers it."""
     return random_problem(request.param)
-
-
-def random_problem(seed: int, states: int = 5, actions: int = 2):
-    rng = np.random.default_rng(seed)
-    transition = rng.dirichlet(np.ones(states), size=(states, actions))
-    mdp = gd.mdp.TabularMDP(transition, rng.normal(size=(states, actions)), rng.dirichlet(np.ones(states)))
-    target = rng.dirichlet(np.ones(actions), size=states)
-    data_dist = rng.dirichlet(np.full(states * actions, 3.0)).reshape(states, actions)
-    return mdp, target, data_dist

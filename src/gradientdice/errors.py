@@ -76,6 +76,6 @@ def starts_missing(discount: float) -> InputError:
     """What to say where initial states are needed and the log has none."""
     reason = "A discount below 1 needs" if discount < 1 else "At discount 1 ended episodes restart, which needs"
     return InputError(
-        f"{reason} initial states, and none are known: give initial_states, or episodes with their rows in time order, "
-        "each beginning where the one before leads, whose first states then serve (and a LoggedPolicy's choices there)."
+        f"{reason} initial states, and none are known: give initial_states, or episodes with their rows in time order; "
+        "then the first state of each episode is used. A LoggedPolicy must be given at these states too."
     )

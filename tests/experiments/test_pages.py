@@ -1,81 +1,49 @@
-"""The result pages of verdicts, continuous states and Reacher, from small or made-up tables."""
+"""Result pages: nothing undefined, wrapped prose, and committed pages that say what the templates say."""
 
-import numpy as np
-import pandas as pd
+import re
+from pathlib import Path
+
+import jinja2
 import pytest
 
-from gradientdice.experiments import verdicts
-from gradientdice.experiments.continuous import page as continuous_page
-from gradientdice.experiments.continuous.run import Scale as ContinuousScale
-from gradientdice.experiments.reacher import page as reacher_page
-from gradientdice.experiments.reacher.grid import settings
-from gradientdice.experiments.reacher.protocols import DISCOUNTS, truth
-from gradientdice.experiments.reacher.run import Scale as ReacherScale
+from gradientdice.experiments import pages
+from gradientdice.experiments.registry import EXPERIMENTS
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = [experiment.package for experiment in EXPERIMENTS.values()]
 
 
-def test_verdicts_get_worse_with_the_overlap(tmp_path):
-    frame = pd.DataFrame([row for overlap in ("good", "bad") for row in verdicts.run_part("random 5×2", overlap, 2)])
-    counts = frame.groupby("overlap")["verdict"].value_counts().unstack(fill_value=0)
-    assert counts.loc["good"].get("trust", 0) > counts.loc["bad"].get("trust", 0)
-    trusted = frame[(frame["verdict"] == "trust") & (frame["features"] == "right")]
-    assert trusted["error"].max() < 0.25
-    verdicts.write_page(tmp_path / "page.md", frame, verdicts.QUICK)
-    text = (tmp_path / "page.md").read_text()
-    assert f"| trust | {(frame['verdict'] == 'trust').sum():,} |" in text
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_name_without_a_value_is_an_error(package):
+    with pytest.raises(jinja2.UndefinedError):
+        pages.render(package, {}, {})
 
 
-def test_the_continuous_page_counts_what_is_inside_and_ranks_the_criteria(tmp_path):
-    rows = []
-    for log in range(4):
-        for number, (value, loss) in enumerate([(1.0, 0.1), (2.0, 0.5), (1.5, 0.05)]):
-            rows.append(
-                {
-                    "problem": "cartpole",
-                    "discount": 0.9,
-                    "replication": log,
-                    "truth": 1.1,
-                    "truth_error": 0.01,
-                    "behavior": 3.1,
-                    "value": value,
-                    "standard_error": 0.1 + number,
-                    "loss": loss,
-                    "flow_residual": -loss,
-                    "chosen": number == 0,
-                    "low": 0.9 if log else 1.2,
-                    "high": 1.3,
-                }
-            )
-    continuous_page.write_page(tmp_path / "page.md", pd.DataFrame(rows), ContinuousScale())
-    text = (tmp_path / "page.md").read_text()
-    assert "3 of 4" in text and "5%" in text, "an error of 0.1 in a gap of 2"
-    assert "| smallest Bellman loss | 4.00 |" in text and "| smallest flow residual | 9.00 |" in text
+def test_only_prose_is_wrapped():
+    words, row = " ".join(["word"] * 50), "| " + " | ".join(["cell"] * 40) + " |"
+    text = pages.wrap(f"# {words}\n\n{words}\n\n\n\n{row}\n|---|\n\n![{words}](a.png)\n")
+    heading, prose, table, figure = text.rstrip("\n").split("\n\n")
+    assert heading == f"# {words}" and table == f"{row}\n|---|" and figure == f"![{words}](a.png)"
+    assert 90 < max(map(len, prose.splitlines())) <= 100 and " ".join(prose.split()) == words
 
 
-@pytest.fixture
-def grid():
-    rng = np.random.default_rng(0)
-    found = {}
-    for name, discounts in (("paper", DISCOUNTS), ("corrected", (1.0,))):
-        every = settings(discounts)
-        curve = np.ones((len(every), 3, 101, 2), dtype=np.float32)
-        for number, setting in enumerate(every):
-            value = truth(name)[setting.discount][0]
-            spread = {"GradientDICE": 0.01, "GenDICE": 0.1, "DualDICE": 0.02}[setting.learner]
-            curve[number, :, :, 0] = value + spread * (1 + 0.1 * rng.random((3, 101)))
-            if setting.learner == "DualDICE" and setting.discount == 1:
-                curve[number] = 0.0
-        found[f"{name}_curve"], found[f"{name}_diverged_at"] = curve, np.full((len(every), 3), -1)
-    return found
+def test_wrapping_splits_no_word_and_is_stable():
+    address = "[a-b-c](https://example.org/" + "long-" * 30 + "name)"
+    text = pages.wrap(f"before {address} after " + "word-by-word " * 30)
+    assert address in text and pages.wrap(text) == text
+    assert "word-by-word" in text and "word-\n" not in text
 
 
-def test_the_reacher_page_judges_the_claims(tmp_path, grid):
-    rows = [
-        {"log": log, "discount": g, "truth": truth("corrected")[g][0], "truth_error": 1e-3, "value": truth("corrected")[g][0] + 1e-3,
-         "low": -1.0, "high": 0.0} for g in DISCOUNTS for log in range(2)
-    ]  # fmt: skip
-    links = {"figure4": "figure4.png", "mean_ratio": "mean_ratio.png"}
-    reacher_page.write_page(tmp_path / "page.md", grid, pd.DataFrame(rows), ReacherScale(), links)
-    text = (tmp_path / "page.md").read_text()
-    assert '"GradientDICE and GenDICE end alike": not confirmed' in text
-    assert '"DualDICE fails at γ = 1": confirmed' in text
-    assert "2 of 2" in text and "figure4.png" in text
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_committed_page_has_the_sentences_of_the_template(package):
+    template = (ROOT / "src/gradientdice/experiments" / package / "page.md.jinja").read_text()
+    committed = (ROOT / "docs/results" / f"{package}.md").read_text()
+    assert pages.wrap(committed) == committed, "wrapped as the command does it"
+    said = " ".join(committed.split())
+    fixed = [" ".join(part.split()) for part in re.split(r"\{\{.*?\}\}|\{%.*?%\}", template, flags=re.DOTALL)]
+    long = [part for part in fixed if len(part) > 40]
+    assert long and [part for part in long if part not in said] == []
+
+
+def test_a_template_may_write_the_row_of_a_table_on_several_lines():
+    assert pages.table_row("\n| one\n| two,\n  and more |\n") == "| one | two, and more |\n"

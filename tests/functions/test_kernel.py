@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.functions.design import whole_design
+from gradientdice.functions import FittedKernel
 from gradientdice.functions.rows import BlockRows, DenseRows, cross_product
-from gradientdice.functions.stream import LogDesign
+from gradientdice.problem.design import whole_design
+from gradientdice.problem.stream import LogDesign
 
 
 def log(rng, n=400, actions=3):
@@ -17,11 +18,18 @@ def log(rng, n=400, actions=3):
     )
 
 
+def blocks(kernel: FittedKernel, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    """The features of the states, of which each action has a block."""
+    rows = kernel.at(states, actions)
+    assert isinstance(rows, BlockRows)
+    return rows.base
+
+
 def test_random_fourier_features_approach_the_kernel(rng):
     data = log(rng)
     policy = gd.DiscretePolicy(lambda s: np.full((len(s), 3), 1 / 3), 3)
     kernel = gd.RandomFourier(40_000, bandwidth=0.8).fitted(data, policy)
-    base = kernel.at(data.states[:6], data.actions[:6]).base
+    base = blocks(kernel, data.states[:6], data.actions[:6])
     assert (base[:, 0] == 1).all()
     z = (data.states[:6] - data.states.mean(axis=0)) / data.states.std(axis=0)
     exact = np.exp(-np.sum((z[:, None] - z) ** 2, axis=2) / (2 * 0.8**2 * 2))
@@ -31,7 +39,7 @@ def test_random_fourier_features_approach_the_kernel(rng):
 def test_nystrom_features_are_the_kernel_at_landmarks(rng):
     data = log(rng)
     policy = gd.DiscretePolicy(lambda s: np.full((len(s), 3), 1 / 3), 3)
-    base = gd.Nystrom(50, bandwidth=0.8).fitted(data, policy).at(data.states, data.actions).base
+    base = blocks(gd.Nystrom(50, bandwidth=0.8).fitted(data, policy), data.states, data.actions)
     assert base.shape == (400, 51) and base[:, 1:].max() == pytest.approx(1.0) and base.min() >= 0
 
 
@@ -72,9 +80,10 @@ def test_continuous_actions_are_inputs_and_are_drawn(rng):
     )
     policy = gd.SamplingPolicy(lambda s, rng: s[:, :1] + rng.normal(size=(len(s), 1)))
     first, second = LogDesign(data, policy, gd.RandomFourier(10)), LogDesign(data, policy, gd.RandomFourier(10))
-    rows = next(first.chunks())[1]
+    rows, same = next(first.chunks())[1], next(second.chunks())[1]
     assert isinstance(rows.current, DenseRows) and rows.width == 11
-    np.testing.assert_array_equal(rows.following.values, next(second.chunks())[1].following.values)
+    assert isinstance(rows.following, DenseRows) and isinstance(same.following, DenseRows)
+    np.testing.assert_array_equal(rows.following.values, same.following.values)
 
 
 def test_stochastic_learners_take_kernel_features_too(rng):

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from conftest import random_problem
-from gradientdice.functions.stream import LogDesign
 from gradientdice.inference.influence import influence
 from gradientdice.inference.intervals import independent_shares, standard_error
-from test_moments import episodic_problem
+from gradientdice.problem.stream import LogDesign
+from problems import episodic_problem, known, random_problem
 
 ESTIMATORS = [
     gd.GradientDICE(0.9),
@@ -50,23 +49,23 @@ def test_equals_finite_differences(estimator, terminating, kind, rng):
         functions = replace(functions, intercept=True)
 
     def value(changed):
-        return gd.ClosedForm().fit(estimator, gd.Moments.from_transitions(changed, policy, functions)).value
+        return gd.ClosedForm().fit_moments(estimator, gd.Moments.from_transitions(changed, policy, functions)).value
 
     design = LogDesign(data, policy, functions)
-    shares = influence(gd.ClosedForm().fit(estimator, gd.Moments.from_design(design)), design)
+    shares = influence(gd.ClosedForm().fit_moments(estimator, gd.Moments.from_design(design)), design)
     assert abs(shares.rows.sum()) < 1e-12
     step = 1e-4
     for row in (0, 5, 17, 100):
         bump = np.zeros(400)
         bump[row] = step
-        up, down = (value(replace(data, weights=data.weights + sign * bump)) for sign in (1, -1))
-        assert shares.rows[row] == pytest.approx(data.weights[row] * (up - down) / (2 * step), abs=1e-7)
+        up, down = (value(replace(data, weights=known(data.weights) + sign * bump)) for sign in (1, -1))
+        assert shares.rows[row] == pytest.approx(known(data.weights)[row] * (up - down) / (2 * step), abs=1e-7)
     if shares.initial is None:
         assert estimator.discount == 1 and not terminating
         return
     starts, copies = data.initial_states, 2000
-    more = replace(data, initial_states=np.append(np.tile(starts, copies), starts[3]))
-    change = (value(more) - value(data)) * (copies * len(starts) + 1) / len(starts)
+    more = replace(data, initial_states=np.append(np.tile(known(starts), copies), known(starts)[3]))
+    change = (value(more) - value(data)) * (copies * len(known(starts)) + 1) / len(known(starts))
     assert shares.initial[3] == pytest.approx(change, abs=1e-6)
 
 
@@ -76,7 +75,7 @@ def test_with_a_table_it_is_the_efficient_one(discount, rng):
     mdp, target, data_dist = random_problem(1)
     data = mdp.sample(200_000, data_dist, rng)
     design = LogDesign(data, gd.TabularPolicy(target), gd.Tabular(5, 2))
-    shares = influence(gd.ClosedForm().fit(gd.GradientDICE(discount), gd.Moments.from_design(design)), design)
+    shares = influence(gd.ClosedForm().fit_moments(gd.GradientDICE(discount), gd.Moments.from_design(design)), design)
     q, tau = mdp.q_values(target, discount), mdp.ratio(target, discount, data_dist)
     v = np.sum(target * q, axis=1)
     base = mdp.value(target, 1.0) if discount == 1 else 0.0
@@ -91,7 +90,7 @@ def test_episodes_are_clusters_and_carry_their_first_states(rng):
     behavior = np.full((5, 2), 0.5)
     data = mdp.rollout(behavior, episodes=30, horizon=20, rng=rng)
     design = LogDesign(data, gd.TabularPolicy(target), gd.Tabular(5, 2))
-    shares = influence(gd.ClosedForm().fit(gd.GradientDICE(0.9), gd.Moments.from_design(design)), design)
+    shares = influence(gd.ClosedForm().fit_moments(gd.GradientDICE(0.9), gd.Moments.from_design(design)), design)
     (clusters,) = independent_shares(shares, data)
     by_hand = shares.rows.reshape(30, 20).sum(axis=1) + shares.initial
     np.testing.assert_allclose(clusters, by_hand)

@@ -26,8 +26,17 @@ def tables(data, target, discount):
     following = np.pad(following, ((0, 1), (0, 1)))
     following[:-1][ended, -1] = 1
     x[-1, -1] = following[-1, -1] = 1
-    weights = np.append(weights, weights.mean())
+    weights = np.append(weights, weights.sum() / 9)  # a tenth of all
     return x, following, np.append(start.mean(axis=0), 0), np.append(data.rewards, 0), weights / weights.sum()
+
+
+def fitted_q_radius(data, target, discount, features):
+    """The spectral radius of fitted Q iteration's update: it converges below 1. Q is 0 after an end."""
+    x, x_next, _, _, weights = tables(data, target, discount)
+    pairs = target.size
+    y, y_next = x[:, :pairs] @ features, x_next[:, :pairs] @ features
+    step = np.linalg.solve(y.T @ (weights[:, None] * y), y.T @ (weights[:, None] * y_next))
+    return discount * np.abs(np.linalg.eigvals(step)).max()
 
 
 def mwl(x, z, z_next, z0, rewards, weights, discount):

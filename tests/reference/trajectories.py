@@ -14,7 +14,7 @@ def every_trajectory(mdp, behavior, horizon, terminal=()):
         name: [] for name in ("states", "actions", "rewards", "next_states", "terminated", "episodes", "weights")
     }
     logs = []
-    stack = [
+    stack: list[tuple[list[tuple[int, int | None, None]], float]] = [
         ([(s, None, None)], mdp.initial[s]) for s in range(mdp.num_states) if mdp.initial[s] > 0 and s not in terminal
     ]
     number = itertools.count()

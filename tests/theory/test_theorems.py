@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from conftest import TARGET, UNIFORM, random_problem
+from problems import TARGET, UNIFORM, known, random_problem
 from reference import learners, linear
 
 DISCOUNTS = (0.0, 0.5, 0.9, 1.0)
@@ -48,7 +48,8 @@ def test_theorem_1_fails_without_ergodicity():
 
 
 def expected_update(problem, features, discount, lam, ridge):
-    x, data, chain, mu0, _ = linear.matrices(*problem, features)
+    mdp, target, data_dist = problem
+    x, data, chain, mu0, _ = linear.matrices(mdp, target, data_dist, features)
     return learners.expected_update_matrices((x, data, chain, mu0), discount, lam, ridge)
 
 
@@ -70,7 +71,9 @@ class TestTheorem2:
         for _ in range(int(40 / (step * -np.linalg.eigvals(big).real.max()))):
             point = point + step * (big @ point + small)
         np.testing.assert_allclose(point, fixed, atol=1e-8)
-        solution = gd.solve(gd.GradientDICE(discount, 1.0, ridge), gd.Moments.exact(*problem[:2], features, problem[2]))
+        solution = gd.solve(
+            gd.GradientDICE(discount, 1.0, ridge), gd.Moments.exact(problem[0], problem[1], features, problem[2])
+        )
         ours = np.concatenate([solution.critic_params, solution.ratio_params, [solution.norm_multiplier]])
         np.testing.assert_allclose(ours, fixed, atol=1e-9)
 
@@ -97,7 +100,7 @@ def test_the_fixed_point_is_the_kkt_solution_and_the_sherman_morrison_form(probl
     moments = gd.Moments.exact(mdp, target, x, data_dist)
     a, c, v, b = moments.bellman(discount), moments.gram, moments.mean, moments.initial
     inner = a.T @ np.linalg.inv(c) @ a
-    right = (1 - discount) * a.T @ np.linalg.solve(c, b)
+    right = (1 - discount) * a.T @ np.linalg.solve(c, known(b))
     kkt = np.linalg.solve(inner + lam * np.outer(v, v) + ridge * np.eye(4), right + lam * v)
     xi = np.linalg.inv(ridge * np.eye(4) + inner)
     z, beta = xi @ v, 1 + lam * v @ xi @ v
@@ -242,9 +245,8 @@ class TestFiniteSamples:
     """Proposition 2: ε_opt of the averaged iterates of Algorithm 1 falls as n^(−1/2), and stays below its bound."""
 
     def test_rate_and_bound(self):
-        from gradientdice.solvers.grid import Group, collect, run_groups
         from gradientdice.solvers.optimality import SaddleProblem
-        from gradientdice.solvers.training import Plan
+        from gradientdice.solvers.stochastic.fits import as_solution, train
 
         mdp, target, data_dist = random_problem(0, states=4)
         estimator, seeds, counts = gd.GradientDICE(0.9), range(32), [1_000, 4_000, 16_000, 64_000]
@@ -254,21 +256,21 @@ class TestFiniteSamples:
         for n in counts:
             solver = gd.ProjectedPrimalDual(n)
             balls, _ = solver.balls(estimator, source, moments)
-            plan = Plan(estimator, gd.Constant(1.0), n, 1, n, solver.init, with_ridge=False, projected=True)
-            group = Group(plan, source, recorder, solver.hyper_parameters(estimator, balls))
-            state = collect([group], seeds, run_groups([group], seeds))[0].state
-            problem = SaddleProblem(estimator, moments, balls.ratio_radius, balls.critic_radius)
-            gaps = [
-                problem.gap(state.ratio[i, :, 0], state.critic[i, :, 0], state.norm_multiplier[i, 0]) for i in seeds
-            ]
+            group, problem = (
+                solver.group(estimator, source, recorder, balls),
+                SaddleProblem(estimator, moments, balls.ratio_radius, balls.critic_radius),
+            )
+            outcome = train(group, seeds)
+            runs = [as_solution(group, outcome, seed=seed) for seed in seeds]
+            gaps = [problem.gap(run.ratio_params, run.critic_params, run.norm_multiplier) for run in runs]
             assert max(gaps) < balls.error_bound(n, 1.0, 0.05)
             means.append(np.mean(gaps))
         assert np.polyfit(np.log(counts), np.log(means), 1)[0] == pytest.approx(-0.5, abs=0.15)
 
 
 def _source(mdp, target, data_dist, discount):
-    from gradientdice.solvers.recorders import RatioError
-    from gradientdice.solvers.sources import MDPSource
+    from gradientdice.solvers.stochastic.recorders import RatioError
+    from gradientdice.solvers.stochastic.sources import MDPSource
 
     truth = mdp.ratio(target, discount, data_dist).ravel()
     return MDPSource.create(mdp, target, data_dist, None), RatioError.create(None, truth)

@@ -1,6 +1,6 @@
 """Reading and writing logs: npz (never pickles), Parquet and CSV, bit for bit.
 
-The tables have one row a transition and one column a field. A field of vectors is a fixed-size list
+The tables have one row per transition and one column per field. A field of vectors is a fixed-size list
 column in Parquet and the columns name_0, name_1, … in CSV. The initial states, of which there may be any
 number, are spread over the rows: in Parquet each row holds a list of some, in CSV row i holds the i-th
 and the rest are blank.
@@ -12,12 +12,17 @@ import json
 import zipfile
 from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gradientdice.atomic import write_atomically
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.dataset import Dataset
 
 FIELDS = tuple(field.name for field in fields(Transitions))
 REQUIRED = ("states", "actions", "rewards", "next_states")
@@ -44,11 +49,11 @@ def load(path: str | Path, *, columns: dict[str, str] | None = None) -> Transiti
     missing = [name for name in REQUIRED if name not in found]
     if missing:
         raise InputError(
-            f"{path} lacks the field {missing[0]!r}; it has {sorted(present)}. If it goes by another name there, "
+            f"{path} lacks the field {missing[0]!r}; it has {sorted(present)}. If it has another name there, "
             f"say so: columns={{{missing[0]!r}: '…'}}."
         )
     for array in found.values():
-        array.setflags(write=False)  # they are nobody else's: Transitions need not copy them
+        array.setflags(write=False)  # no one else has them, so that Transitions need not copy them
     return Transitions(**found)
 
 
@@ -110,7 +115,7 @@ def _read_parquet(path: Path, names: dict[str, str]) -> tuple[dict[str, np.ndarr
     return found, present
 
 
-def _in_batches(path: Path, source, key: str, name: str, rows: int) -> np.ndarray:  # noqa: ANN001 - a pyarrow dataset
+def _in_batches(path: Path, source: Dataset, key: str, name: str, rows: int) -> np.ndarray:
     """A column as one array, filled batch by batch, so that it is never in memory twice."""
     result, start = None, 0
     for batch in source.to_batches(columns=[name], batch_size=65_536, batch_readahead=1, fragment_readahead=1):
@@ -130,7 +135,7 @@ def _in_batches(path: Path, source, key: str, name: str, rows: int) -> np.ndarra
     )
 
 
-def _from_arrow(path: Path, key: str, name: str, column, first: int = 0) -> np.ndarray:  # noqa: ANN001 - a pyarrow array, imported lazily
+def _from_arrow(path: Path, key: str, name: str, column: pa.Array, first: int = 0) -> np.ndarray:
     import pyarrow as pa
 
     spread = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
@@ -162,7 +167,7 @@ def _write_parquet(columns: dict[str, np.ndarray], path: Path) -> None:
     pq.write_table(pa.table(arrays), path)
 
 
-def _to_arrow(array: np.ndarray):  # noqa: ANN202 - a pyarrow array, imported lazily
+def _to_arrow(array: np.ndarray) -> pa.Array:
     import pyarrow as pa
 
     if array.ndim == 1:
@@ -193,7 +198,7 @@ def _read_csv(path: Path, names: dict[str, str]) -> tuple[dict[str, np.ndarray],
     return found, table.column_names
 
 
-def _csv_column(path: Path, name: str, column, short: bool) -> np.ndarray:  # noqa: ANN001 - a pyarrow array, imported lazily
+def _csv_column(path: Path, name: str, column: pa.Array, short: bool) -> np.ndarray:
     """One column; blanks at its end are allowed where it may be shorter than the others."""
     values = column.drop_null() if short else column
     if values.null_count:
@@ -218,8 +223,8 @@ def _write_csv(columns: dict[str, np.ndarray], path: Path) -> None:
     for name, array in columns.items():
         if len(array) > n:
             raise InputError(
-                f"CSV has one row a transition, so it cannot hold {len(array)} initial states beside {n} transitions. "
-                "Save as .npz or .parquet."
+                f"CSV has one row per transition, so it cannot hold {len(array)} initial states beside {n} "
+                "transitions. Save as .npz or .parquet."
             )
         parts = {name: array} if array.ndim == 1 else {f"{name}_{k}": array[:, k] for k in range(array.shape[1])}
         for part, values in parts.items():

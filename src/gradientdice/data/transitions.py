@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
+from numpy.typing import ArrayLike
 
 from gradientdice.data.sequence import in_time_order
 from gradientdice.errors import InputError, first_bad_row, require_finite
@@ -23,7 +25,7 @@ class Transitions:
         rewards: (n,).
         next_states: the shape of states.
         initial_states: draws from the initial distribution, any number of them. Left out, the first state of each
-            episode is used, if each of its rows begins where the one before leads; with neither, a discount below 1
+            episode is used, if each row of it begins where the row before ends; with neither, a discount below 1
             cannot be evaluated.
         terminated: (n,) true where the episode ended in the environment. The library adds the absorbing
             state that follows; next_states in such rows are not used.
@@ -50,6 +52,22 @@ class Transitions:
     episodes: Int[np.ndarray, " n"] | None = None
     weights: Float[np.ndarray, " n"] | None = None
     behavior_log_probs: Float[np.ndarray, " n"] | None = None
+
+    if TYPE_CHECKING:
+        # Whatever NumPy takes is taken; the fields are arrays.
+        def __init__(
+            self,
+            states: ArrayLike,
+            actions: ArrayLike,
+            rewards: ArrayLike,
+            next_states: ArrayLike,
+            initial_states: ArrayLike | None = None,
+            terminated: ArrayLike | None = None,
+            truncated: ArrayLike | None = None,
+            episodes: ArrayLike | None = None,
+            weights: ArrayLike | None = None,
+            behavior_log_probs: ArrayLike | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -95,7 +113,7 @@ class Transitions:
     def redirected(
         self, next_states: Num[np.ndarray, "n ..."], starts: Num[np.ndarray, "n0 ..."] | None
     ) -> Transitions:
-        """The same log with some steps, and some starts if it has any, led elsewhere.
+        """The same log with other next states, and other initial states if it has any.
 
         Its rows need not follow each other any more, but where the episodes began is known from before.
         """
@@ -124,7 +142,7 @@ class Transitions:
             if array is None or field.name == "initial_states":
                 continue
             if len(array) != n:
-                raise InputError(f"{field.name} has {len(array)} rows but states has {n}: one row a transition.")
+                raise InputError(f"{field.name} has {len(array)} rows but states has {n}: one row per transition.")
             if field.name not in ("states", "actions", "next_states") and array.ndim != 1:
                 raise InputError(f"{field.name} must have shape ({n},), not {array.shape}.")
         for name in ("next_states", "initial_states"):
@@ -135,7 +153,7 @@ class Transitions:
             raise InputError("initial_states is empty: leave it out or give at least one.")
 
     def _fill_after_ends(self) -> None:
-        """What follows an end is not used; where it is not finite, the state before it stands in."""
+        """What follows an end is not used; where it is not finite, the state before it is stored."""
         if self.terminated is None or self.next_states.dtype.kind != "f":
             return
         broken = self.terminated & ~np.isfinite(self.next_states).reshape(len(self), -1).all(axis=1)
@@ -168,7 +186,7 @@ def _as_array(name: str, value: object) -> np.ndarray:
     # A copy, so that the caller's later writes do not reach the log, unless nobody can write.
     array = value if isinstance(value, np.ndarray) and _is_frozen(value) else np.array(value)
     if array.ndim == 0:
-        raise InputError(f"{name} must be an array with one row a transition, not the single value {value!r}.")
+        raise InputError(f"{name} must be an array with one row per transition, not the single value {value!r}.")
     if array.dtype.kind not in "buif":
         raise InputError(f"{name} must hold numbers, not {array.dtype}.")
     if name in _FLOAT:

@@ -1,6 +1,6 @@
 """The bundled log: three unrecorded policies ran forty machines; how well would a fourth do?
 
-`python -m gradientdice.experiments.demo` evaluates it and shows the truth beside it; --write makes the log anew.
+`python -m gradientdice.experiments.demo` evaluates it and shows the truth beside it; --write makes the log again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TARGET = threshold_policy(service_from=3, replace_from=8, slack=0.0)
 
 
 def make_log(seed: int = 20200713) -> gd.Transitions:
-    """Forty machines, 250 steps each, run by whoever was on shift; rewards with noise of standard deviation 1."""
+    """Forty machines, 250 steps each, run by three crews; rewards with noise of standard deviation 1."""
     rng = np.random.default_rng(seed)
     mdp = machine_maintenance()
     crews = [threshold_policy(9, 10, 0.3), threshold_policy(6, 9, 0.2), threshold_policy(2, 7, 0.3)]
@@ -41,16 +41,16 @@ def truth(discount: float = DISCOUNT) -> float:
 
 
 def write(folder: Path) -> None:
-    """Makes the bundled files anew."""
+    """Makes the bundled files again."""
     make_log().save(folder / LOG)
-    header = "probability of run, service, replace; one row a state (condition * 2 + demand)"
+    header = "probability of run, service, replace; one row per state (condition * 2 + demand)"
     np.savetxt(folder / POLICY, TARGET, delimiter=",", fmt="%g", header=header)
 
 
 def main() -> None:
     """Evaluates the bundled log and writes the report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", type=Path, help="make the bundled files anew in this folder, and stop")
+    parser.add_argument("--write", type=Path, help="make the bundled files again in this folder, and stop")
     parser.add_argument("--output", type=Path, default=Path("demo-output"), help="folder for the report")
     arguments = parser.parse_args()
     if arguments.write:
@@ -60,9 +60,7 @@ def main() -> None:
     with as_file(bundled) as folder:
         data = gd.load(folder / LOG)
         policy = gd.TabularPolicy(np.loadtxt(folder / POLICY, delimiter=","))
-        print(
-            f"A log of {len(data):,} machine-hours from 40 machines, run by three crews whose habits nobody recorded."
-        )
+        print(f"A log of {len(data):,} machine-hours: 40 machines, run by three crews with unrecorded policies.")
         print("How well would this rule do: service from condition 3 on, replace from condition 8 on?\n")
         estimate = gd.evaluate(data, policy, discount=DISCOUNT)
         print(estimate)

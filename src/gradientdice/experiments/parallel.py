@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gradientdice.experiments.store import ResultStore
-from gradientdice.solvers.progress import progress_bar
+from gradientdice.progress import progress_bar
 
 # Each process does its linear algebra alone: two threads on each of many cores would wait for one another.
 ALONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}

@@ -18,6 +18,9 @@ from gradientdice.errors import InputError, first_bad_row, require_count, requir
 from gradientdice.functions.rows import BlockRows, DenseRows
 from gradientdice.policies import Policy, SamplingPolicy, StatePolicy
 
+# Kernel features are many and nearly collinear: directions below this share of the largest are noise.
+RANK_TOLERANCE = 1e-7
+
 
 @dataclass(frozen=True, eq=False)
 class FittedKernel:
@@ -59,8 +62,31 @@ class FittedKernel:
             return DenseRows(np.asarray(total) / draws)
         return BlockRows(self._features(states), policy.probabilities_at(states))
 
+    @property
+    def rank_tolerance(self) -> float:
+        """Directions of the features below this share of the largest are dropped by a solver."""
+        return RANK_TOLERANCE
+
+    def unlogged_message(self, feature: int, count: int) -> str:
+        """What to say of the first of `count` features that the policy reaches and the log does not."""
+        if self.num_actions is None:
+            return (
+                f"Feature {feature} is 0 in every logged row but not where the policy goes ({count} such features). "
+                "Log more data."
+            )
+        block = self.features(np.zeros((1, len(self.center)))).shape[1]
+        return unlogged_action_message(feature // block)
+
     def _features(self, states: np.ndarray, actions: np.ndarray | None = None) -> np.ndarray:
         return self.features((as_inputs(states, actions) - self.center) / self.scale)
+
+
+def unlogged_action_message(action: int) -> str:
+    """What to say of an action that the policy takes and the log never contains."""
+    return (
+        f"The policy takes action {action}, which the log never contains: nothing is known of what follows it. Log "
+        "more data, or evaluate a policy that does not take it."
+    )
 
 
 def as_inputs(states: np.ndarray, actions: np.ndarray | None) -> np.ndarray:

@@ -12,6 +12,8 @@ from gradientdice.errors import InputError, require_count, require_finite
 from gradientdice.functions.rows import DenseRows
 from gradientdice.policies import SamplingPolicy, StatePolicy
 
+RANK_TOLERANCE = 1e-10
+
 
 @dataclass(frozen=True, eq=False)
 class LinearFeatures:
@@ -37,13 +39,25 @@ class LinearFeatures:
     def __post_init__(self) -> None:
         require_count("draws", self.draws)
 
+    @property
+    def rank_tolerance(self) -> float:
+        """Directions of the features below this share of the largest are dropped by a solver."""
+        return RANK_TOLERANCE
+
+    def unlogged_message(self, feature: int, count: int) -> str:
+        """What to say of the first of `count` features that the policy reaches and the log does not."""
+        return (
+            f"Feature {feature} is 0 in every logged row but not where the policy goes ({count} such features). "
+            "Log more data, or leave the feature out."
+        )
+
     def at(self, states: Num[np.ndarray, "n ..."], actions: Num[np.ndarray, "n ..."]) -> DenseRows:
         """x(s,a)."""
         features = np.asarray(self.function(states, actions), dtype=np.float64)
         if features.ndim != 2 or len(features) != len(states):
             raise InputError(
                 f"The feature function returned shape {features.shape} for {len(states)} pairs; "
-                "it must return (n, K), one row a pair."
+                "it must return (n, K), one row per pair."
             )
         require_finite("The feature function's result", features)
         if not self.intercept:

@@ -14,8 +14,8 @@ from scipy.sparse import csr_array
 
 from gradientdice.errors import InputError
 
-# The dense matrices of a larger table would take gigabytes, and solving them hours.
-LARGEST_TABLE = 8192
+# Factoring the dense matrices of a larger table takes minutes; what can be solved sparsely takes seconds.
+LARGEST_DENSE = 2048
 
 
 class DenseRows(NamedTuple):
@@ -136,14 +136,14 @@ def cross_product(
 
 
 def as_dense(product: Any) -> np.ndarray:
-    """A product of rows as a dense matrix, refused where it would take gigabytes."""
+    """A product of rows as a dense matrix, refused where solving it would take minutes."""
     if isinstance(product, np.ndarray):
         return product
-    if max(product.shape) > LARGEST_TABLE:
+    if max(product.shape) > LARGEST_DENSE:
         raise InputError(
-            f"A table of this size makes a dense system of {max(product.shape):,} features. GradientDICE, GenDICE and "
-            "DualDICE without a ridge, and LSTDQ, solve it sparsely, in closed form (unless stand_in=False); for other "
-            "estimators use features that generalise."
+            f"A table with so many logged pairs makes a dense system of {max(product.shape):,} features. GradientDICE, "
+            "GenDICE and DualDICE without a ridge, and LSTDQ, solve it sparsely, in closed form; for other estimators "
+            "use features that generalise."
         )
     return product.toarray()
 

@@ -11,22 +11,24 @@ from gradientdice.errors import InputError, first_bad_row, require_count
 from gradientdice.functions.rows import SparseRows
 from gradientdice.policies import SamplingPolicy, StatePolicy
 
-# A table of more pairs than this is solved sparsely: below it the dense system takes well under a second.
-LARGEST_DENSE = 1_000
-# Rows of features have vectors of the table's own length behind them.
+# The moments of a larger table would take gigabytes.
 LARGEST_ROWS = 10_000_000
+# Every logged pair has a feature of its own, so that only rounding makes directions disappear.
+RANK_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True)
 class Tabular:
     """One indicator feature for each of num_states × num_actions pairs, state-major.
 
+    Only the pairs that the log contains cost memory and time: `evaluate` solves the table over those.
+
     Attributes:
         num_states: S.
         num_actions: A.
-        stand_in: what happens where the policy takes an action that the log never shows in that state. True: the logged
-            actions stand in for it, and the answer says how often. False: such a log is refused. None: it is refused
-            for small tables; in one of more than 1,000 pairs some pair is always missing, so that others stand in.
+        stand_in: what to do where the policy takes an action that the log never contains in that state. True: its
+            probability is given to the logged actions of that state, in the proportions of the log, and the answer says
+            in which share of the policy's steps that happens. False: such a log is refused.
 
     Example:
         >>> import numpy as np, gradientdice as gd
@@ -36,51 +38,65 @@ class Tabular:
 
     num_states: int
     num_actions: int
-    stand_in: bool | None = None
+    stand_in: bool = True
 
     def __post_init__(self) -> None:
         require_count("num_states", self.num_states)
         require_count("num_actions", self.num_actions)
-        if self.stand_in not in (None, True, False):
-            raise InputError(f"stand_in must be True, False or None, not {self.stand_in!r}.")
+        if self.stand_in not in (True, False):
+            raise InputError(f"stand_in must be True or False, not {self.stand_in!r}.")
 
     def __repr__(self) -> str:
-        more = "" if self.stand_in is None else f", stand_in={self.stand_in}"
+        more = "" if self.stand_in else ", stand_in=False"
         return f"Tabular(num_states={self.num_states}, num_actions={self.num_actions}{more})"
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether the closed form goes by the model that the log is, in memory that follows the log."""
-        return self.num_features > LARGEST_DENSE if self.stand_in is None else self.stand_in
 
     @property
     def num_features(self) -> int:
         """S · A."""
         return self.num_states * self.num_actions
 
+    @property
+    def rank_tolerance(self) -> float:
+        """Directions of the features below this share of the largest are dropped by a solver."""
+        return RANK_TOLERANCE
+
     def at(self, states: Int[np.ndarray, " n"], actions: Int[np.ndarray, " n"]) -> SparseRows:
-        """x(s,a), one entry a row."""
+        """x(s,a), one entry per row."""
         self._require_moderate()
         self.check("states", states, self.num_states)
         self.check("actions", actions, self.num_actions)
         return SparseRows((states.astype(np.int64) * self.num_actions + actions).astype(np.int32)[:, None])
 
     def expected(self, states: Int[np.ndarray, " n"], policy: StatePolicy, rng: np.random.Generator) -> SparseRows:
-        """Σ_a π(a|s) x(s,a), exactly: one entry an action."""
+        """Σ_a π(a|s) x(s,a), exactly: one entry per action."""
         self._require_moderate()
         self.check("states", states, self.num_states)
+        probabilities = self.probabilities(states, policy)
+        indices = states.astype(np.int64)[:, None] * self.num_actions + np.arange(self.num_actions)
+        return SparseRows(indices.astype(np.int32), probabilities)
+
+    def probabilities(self, states: Int[np.ndarray, " n"], policy: StatePolicy) -> np.ndarray:
+        """π(·|s) at each state, or an error if the policy has other actions than the table."""
         if isinstance(policy, SamplingPolicy):
             raise InputError("A tabular model needs action probabilities: use TabularPolicy or DiscretePolicy.")
         if policy.num_actions != self.num_actions:
             raise InputError(f"The policy has {policy.num_actions} actions but the table has {self.num_actions}.")
-        indices = states.astype(np.int64)[:, None] * self.num_actions + np.arange(self.num_actions)
-        return SparseRows(indices.astype(np.int32), policy.probabilities_at(states))
+        return policy.probabilities_at(states)
+
+    def unlogged_message(self, feature: int, count: int) -> str:
+        """What to say of the first of `count` pairs that the policy takes and the log does not contain."""
+        state, action = divmod(feature, self.num_actions)
+        return (
+            f"The policy takes action {action} in state {state}, which the log never contains ({count} such pairs). "
+            "Log more data, use features that generalise, or give Tabular(…, stand_in=True), which uses the logged "
+            "actions instead."
+        )
 
     def _require_moderate(self) -> None:
         if self.num_features > LARGEST_ROWS:
             raise InputError(
-                f"A table of {self.num_features:,} pairs is too large to be solved whole: leave stand_in=False out, "
-                "and it is solved over the states that the log shows, or renumber the states."
+                f"The moments of a table of {self.num_features:,} pairs are too large: use evaluate, which solves it "
+                "over the logged pairs, or renumber the states."
             )
 
     @staticmethod
@@ -95,3 +111,73 @@ class Tabular:
         if outside.any():
             row = first_bad_row(outside)
             raise InputError(f"{name} must lie in 0 to {count - 1}; row {row} is {values[row]}.")
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedTable:
+    """A table over the pairs that a log contains: one feature per logged pair, in state-major order.
+
+    States keep their own numbers; only the features are counted from 0 without gaps, so that a table of 10⁸ states
+    costs no more than the log.
+
+    Attributes:
+        table: the table as given.
+        states: the sorted numbers of the states in which the log has rows.
+        features: (states, actions) the feature of each pair; −1 where the log has no row.
+    """
+
+    table: Tabular
+    states: Int[np.ndarray, " S"]
+    features: Int[np.ndarray, "S A"]
+
+    @classmethod
+    def of(cls, table: Tabular, states: Int[np.ndarray, " n"], actions: Int[np.ndarray, " n"]) -> LoggedTable:
+        """The table over the pairs of these rows."""
+        names, index = np.unique(states, return_inverse=True)
+        pairs = np.unique(index * table.num_actions + actions)
+        features = np.full(len(names) * table.num_actions, -1, dtype=np.int64)
+        features[pairs] = np.arange(len(pairs))
+        return cls(table, names, features.reshape(len(names), table.num_actions))
+
+    def __repr__(self) -> str:
+        return repr(self.table)
+
+    @property
+    def num_features(self) -> int:
+        """The number of logged pairs."""
+        return int(self.features.max()) + 1
+
+    @property
+    def rank_tolerance(self) -> float:
+        """As for the whole table."""
+        return self.table.rank_tolerance
+
+    def index(self, states: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        """The position of each state among those of the log; an error for one that is not there."""
+        place = np.minimum(np.searchsorted(self.states, states), len(self.states) - 1)
+        unknown = self.states[place] != states
+        if unknown.any():
+            row = first_bad_row(unknown)
+            raise InputError(f"The log has no row in state {states[row]}. Log more data there.")
+        return place
+
+    def at(self, states: Int[np.ndarray, " n"], actions: Int[np.ndarray, " n"]) -> SparseRows:
+        """x(s,a), one entry per row."""
+        return SparseRows(self.features[self.index(states), actions].astype(np.int32)[:, None])
+
+    def expected(self, states: Int[np.ndarray, " n"], policy: StatePolicy, rng: np.random.Generator) -> SparseRows:
+        """Σ_a π(a|s) x(s,a), exactly: one entry per action. The policy takes logged actions only."""
+        features = self.features[self.index(states)]
+        probabilities = self.table.probabilities(states, policy)
+        missing = (features < 0) & (probabilities > 0)
+        if missing.any():
+            row, action = np.argwhere(missing)[0]
+            pair = int(states[row]) * self.table.num_actions + int(action)
+            count = len(np.unique(np.argwhere(missing), axis=0))
+            raise InputError(self.table.unlogged_message(pair, count))
+        return SparseRows(np.maximum(features, 0).astype(np.int32), np.where(features < 0, 0.0, probabilities))
+
+    def unlogged_message(self, feature: int, count: int) -> str:
+        """What to say of the first of `count` pairs that the policy takes and a part of the log does not contain."""
+        place, action = np.argwhere(self.features == feature)[0]
+        return self.table.unlogged_message(int(self.states[place]) * self.table.num_actions + int(action), count)

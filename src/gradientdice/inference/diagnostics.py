@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gradientdice.data.transitions import Transitions
+from gradientdice.inference.evidence import Evidence
 from gradientdice.solvers.solution import Solution
 
 
@@ -67,8 +68,8 @@ class Diagnostics:
         flow_residual: how far the ratio is from conserving the flow on rows that its fit did not see, in standard
             deviations of what noise alone would give; None where the fit saw all rows. It has no threshold: a
             doubly robust answer forgives what the ratio misses where Q fits.
-        unlogged: in a large table, the share of the policy's steps with an action that the log never shows there; None
-            elsewhere, where such a log is refused.
+        unlogged: with a table, the share of the policy's steps that the log does not contain (an action that is never
+            logged in that state, or a state without rows); None with other functions.
     """
 
     effective_sample_size: float
@@ -161,7 +162,7 @@ class Diagnostics:
                     self.unlogged,
                     0.001,
                     0.05,
-                    "share of the policy's steps with an action that the log never shows in that state",
+                    "share of the policy's steps with an action that is never logged in that state",
                     "log more data there, or use features that generalise",
                 )
             )
@@ -192,18 +193,22 @@ class Diagnostics:
 
 
 def diagnose(
+    data: Transitions,
     ratio: Float[np.ndarray, " n"],
-    weights: Float[np.ndarray, " n"],
-    rewards: Float[np.ndarray, " n"],
+    evidence: Evidence,
     solution: Solution | None,
     error: float | None,
-    mean_ratio: float,
-    misfit: float,
-    flow: float | None,
-    unlogged: float | None = None,
-    density: Float[np.ndarray, " n"] | None = None,
 ) -> Diagnostics:
-    """Measures a ratio over a log, and the solve that found it."""
+    """Measures a ratio over a log, and the solve that found it.
+
+    Args:
+        data: the log.
+        ratio: the ratio to its rows.
+        evidence: what the estimator knows beside it, its mean ratio among it.
+        solution: the solve behind it, if there is one.
+        error: the standard error, if there is one.
+    """
+    weights, rewards = data.row_weights, data.rewards
     mass = np.abs(weights * ratio)
     # In units of the largest, so that squares of tiny weights do not vanish.
     mass = mass / mass.max() if mass.max() > 0 else np.ones(len(ratio))
@@ -216,18 +221,18 @@ def diagnose(
     return Diagnostics(
         effective_sample_size=size,
         effective_share=size / len(ratio),
-        mean_ratio_error=mean_ratio - 1,
+        mean_ratio_error=(1.0 if evidence.mean_ratio is None else evidence.mean_ratio) - 1,
         negative_share=float(mass[ratio < 0].sum()) / total,
         largest_share=float(np.partition(mass, len(mass) - top)[-top:].sum()) / total,
         tail_index=_hill(mass),
-        thin_mass=float(mass[(ratio if density is None else density) > 20].sum()) / total,
+        thin_mass=float(mass[(ratio if evidence.density is None else evidence.density) > 20].sum()) / total,
         condition_number=float(stats.get("condition_number", 1.0)),
         rank=int(stats.get("rank", params)),
         num_features=params,
         relative_error=0.0 if error is None or spread == 0 else error / spread,
-        bellman_misfit=misfit,
-        flow_residual=flow,
-        unlogged=unlogged,
+        bellman_misfit=evidence.misfit or 0.0,
+        flow_residual=evidence.flow,
+        unlogged=evidence.unlogged,
     )
 
 

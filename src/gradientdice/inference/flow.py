@@ -15,9 +15,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.functions.stream import LogDesign
-from gradientdice.inference.selection import test_kernels
+from gradientdice.inference.bellman import test_kernels
 from gradientdice.policies import Policy
+from gradientdice.problem.stream import LogDesign
 
 FLIPS = 20
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.functions.stream import LogDesign
-from gradientdice.solvers.closed_form import LinearFit
+from gradientdice.problem.stream import LogDesign
+from gradientdice.solvers.solution import LinearFit
 
 
 @dataclass(frozen=True, eq=False)

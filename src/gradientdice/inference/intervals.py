@@ -7,6 +7,7 @@ episodes are given, and one for each independently sampled initial state.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,7 +26,7 @@ Samples = list[Float[np.ndarray, " g"]]
 def independent_shares(influence: Influence, data: Transitions) -> Samples:
     """The shares by independent unit: clustered by episode if episodes are given.
 
-    Initial states that are the episodes' own first states belong to their episodes; others stand for themselves.
+    Initial states that are the episodes' own first states belong to their episodes; others are units of their own.
     """
     # One initial state, or many that are all alike, is an initial distribution that is known.
     varies = influence.initial is not None and len(influence.initial) > 1 and float(np.ptp(influence.initial)) > 0
@@ -141,7 +142,7 @@ class EmpiricalLikelihood:
         return value + low, value + high
 
 
-def _end(excess, step: float, bound: float) -> float:  # noqa: ANN001 - a local function
+def _end(excess: Callable[[float], float], step: float, bound: float) -> float:
     """Where excess crosses 0 between 0 and the bound, in the direction of the step."""
     edge = bound * (1 - 1e-9)
     reach = step

@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.functions.stream import LogDesign
-from gradientdice.inference.folds import Folds, HeldOut
+from gradientdice.inference.bellman import KernelBellmanLoss
 from gradientdice.inference.influence import Influence
-from gradientdice.inference.selection import KernelBellmanLoss
+from gradientdice.inference.scores import HeldOut
+from gradientdice.problem.folds import Folds
+from gradientdice.problem.stream import LogDesign
 
 # More rows than this see no more, and take longer.
 MOST_ROWS = 10_000

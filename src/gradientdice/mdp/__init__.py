@@ -1,10 +1,8 @@
 """Finite MDPs whose answers are known exactly."""
 
-from gradientdice.mdp.baird import baird_features, baird_policies, baird_star
-from gradientdice.mdp.chains import boyan_chain, boyan_features, pair_features, single_state
-from gradientdice.mdp.clock import with_clock
-from gradientdice.mdp.finite import FiniteMDP
-from gradientdice.mdp.grids import (
+from gradientdice.mdp.benchmarks.baird import baird_features, baird_policies, baird_star
+from gradientdice.mdp.benchmarks.chains import boyan_chain, boyan_features, pair_features, single_state
+from gradientdice.mdp.benchmarks.grids import (
     four_rooms,
     four_rooms_policies,
     frozen_lake,
@@ -12,20 +10,22 @@ from gradientdice.mdp.grids import (
     grid_walk,
     grid_walk_policies,
 )
-from gradientdice.mdp.maintenance import machine_maintenance, threshold_policy
-from gradientdice.mdp.model_win import (
+from gradientdice.mdp.benchmarks.maintenance import machine_maintenance, threshold_policy
+from gradientdice.mdp.benchmarks.model_win import (
     model_fail_mdp,
     model_fail_observations,
     model_fail_policies,
     model_win_mdp,
     model_win_policies,
 )
-from gradientdice.mdp.mountain_car_graph import mountain_car, mountain_car_policies
-from gradientdice.mdp.page_rank import offline_page_rank, page_rank_policies, preferential_attachment
+from gradientdice.mdp.benchmarks.mountain_car_graph import mountain_car, mountain_car_policies
+from gradientdice.mdp.benchmarks.page_rank import offline_page_rank, page_rank_policies, preferential_attachment
+from gradientdice.mdp.benchmarks.taxi import taxi_policies, taxi_world
+from gradientdice.mdp.clock import with_clock
+from gradientdice.mdp.finite import FiniteMDP
 from gradientdice.mdp.planning import mixed_with_uniform, optimal_q, softmax_policy
 from gradientdice.mdp.sparse import SparseMDP
 from gradientdice.mdp.tabular import TabularMDP
-from gradientdice.mdp.taxi import taxi_policies, taxi_world
 
 __all__ = [
     "FiniteMDP",
@@ -63,3 +63,8 @@ __all__ = [
     "threshold_policy",
     "with_clock",
 ]
+
+
+def __dir__() -> list[str]:
+    """The problems and types, without the names of modules."""
+    return list(__all__)

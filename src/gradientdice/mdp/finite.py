@@ -49,7 +49,7 @@ class FiniteMDP(ABC):
 
     @abstractmethod
     def _next_draws(self) -> RowDraws:
-        """Draws of the next state, one row a pair."""
+        """Draws of the next state, one row per pair."""
 
     def occupancy(self, policy: ArrayLike, discount: float) -> Float[np.ndarray, "S A"]:
         """d_γ(s,a) = (1−γ) Σ_t γᵗ Pr(s_t=s, a_t=a); at γ = 1 the stationary distribution."""

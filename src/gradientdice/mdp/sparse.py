@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -22,7 +23,7 @@ class SparseMDP(FiniteMDP):
     converge is an error and not a number.
 
     Attributes:
-        transition: p(s'|s,a) as a sparse matrix of shape (S·A, S), one row a pair, state-major.
+        transition: p(s'|s,a) as a sparse matrix of shape (S·A, S), one row per pair, state-major.
         reward: E[r|s,a], shape (S, A).
         initial: the distribution of the first state, shape (S,).
 
@@ -39,6 +40,10 @@ class SparseMDP(FiniteMDP):
     reward: Float[np.ndarray, "S A"]
     initial: Float[np.ndarray, " S"]
 
+    if TYPE_CHECKING:
+
+        def __init__(self, transition: ArrayLike | csr_array, reward: ArrayLike, initial: ArrayLike) -> None: ...
+
     def __post_init__(self) -> None:
         if isinstance(self.transition, np.ndarray) and self.transition.ndim == 3:
             raise InputError("transition must have shape (S·A, S): reshape a dense (S, A, S) array, or use TabularMDP.")
@@ -46,7 +51,7 @@ class SparseMDP(FiniteMDP):
         shape = transition.shape or ()
         pairs, states = shape if len(shape) == 2 else (0, 0)
         if states == 0 or pairs == 0 or pairs % states:
-            raise InputError(f"transition must have shape (S·A, S), one row a state-action pair, not {shape}.")
+            raise InputError(f"transition must have shape (S·A, S), one row per state-action pair, not {shape}.")
         self._freeze(states, pairs // states)
         transition.sum_duplicates()
         _check_rows(transition)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -36,6 +37,10 @@ class TabularMDP(FiniteMDP):
     transition: Float[np.ndarray, "S A S"]
     reward: Float[np.ndarray, "S A"]
     initial: Float[np.ndarray, " S"]
+
+    if TYPE_CHECKING:
+
+        def __init__(self, transition: ArrayLike, reward: ArrayLike, initial: ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
         transition = np.array(self.transition, dtype=np.float64)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Num
+from numpy.typing import ArrayLike
 
 from gradientdice.errors import InputError, require_distributions, require_finite
 from gradientdice.policies.discrete import DiscretePolicy
@@ -33,6 +35,16 @@ class LoggedPolicy:
     initial_probabilities: Float[np.ndarray, "n0 A"] | None = None
     next_actions: Num[np.ndarray, "n ..."] | None = None
     initial_actions: Num[np.ndarray, "n0 ..."] | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            next_probabilities: ArrayLike | None = None,
+            initial_probabilities: ArrayLike | None = None,
+            next_actions: ArrayLike | None = None,
+            initial_actions: ArrayLike | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if (self.next_probabilities is None) == (self.next_actions is None):
@@ -74,7 +86,7 @@ class LoggedPolicy:
         if not self.knows_initial:
             raise InputError(
                 "The policy is not given at the initial states: give initial_probabilities (or initial_actions), "
-                "one row an initial state."
+                "one row per initial state."
             )
         self._require_length("initial", self.initial_probabilities, self.initial_actions, total)
         return _fixed(self.initial_probabilities, self.initial_actions, slice(None))

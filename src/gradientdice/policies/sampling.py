@@ -35,7 +35,7 @@ class SamplingPolicy:
         if actions.ndim not in (1, 2) or len(actions) != len(states):
             raise InputError(
                 f"The policy returned actions of shape {actions.shape} for {len(states)} states; "
-                "it must return one row a state."
+                "it must return one row per state."
             )
         require_finite("The policy's actions", actions)
         return actions

@@ -47,7 +47,7 @@ def _table(path: Path) -> np.ndarray:
         loaded = np.load(path, allow_pickle=False)
         return loaded if isinstance(loaded, np.ndarray) else loaded[loaded.files[0]]
     except (ValueError, OSError, IndexError) as error:
-        raise InputError(f"{path} is not a table of numbers, one row a state ({error}).") from error
+        raise InputError(f"{path} is not a table of numbers, one row per state ({error}).") from error
 
 
 def _object(module: str, name: str) -> Policy:

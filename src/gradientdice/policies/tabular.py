@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
+from numpy.typing import ArrayLike, DTypeLike
 
 from gradientdice.errors import InputError, first_bad_row, require_distributions
 
@@ -22,6 +24,10 @@ class TabularPolicy:
 
     probabilities: Float[np.ndarray, "S A"]
 
+    if TYPE_CHECKING:
+
+        def __init__(self, probabilities: ArrayLike) -> None: ...
+
     def __post_init__(self) -> None:
         table = np.array(self.probabilities, dtype=np.float64)
         if table.ndim != 2 or table.size == 0:
@@ -31,7 +37,7 @@ class TabularPolicy:
         table.setflags(write=False)
         object.__setattr__(self, "probabilities", table)
 
-    def __array__(self, dtype=None, copy=None) -> np.ndarray:  # noqa: ANN001 - NumPy's protocol
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.probabilities, dtype=dtype, copy=copy)
 
     @property

@@ -14,7 +14,7 @@ import matplotlib
 
 from gradientdice.atomic import write_atomically
 from gradientdice.errors import InputError
-from gradientdice.inference.estimate import Estimate
+from gradientdice.evaluation.estimate import Estimate
 from gradientdice.report.plots import estimate_figure
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from gradientdice.inference.estimate import Estimate
+from gradientdice.evaluation.estimate import Estimate
 
 BLUE, GREY, ORANGE = "#0072B2", "#777777", "#D55E00"
 

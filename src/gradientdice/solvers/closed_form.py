@@ -7,75 +7,19 @@ square, so that a table with rarely logged pairs loses none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from gradientdice.errors import InputError, require_finite, require_number
-from gradientdice.estimators import Estimator
-from gradientdice.estimators.terms import Adjoint, LeastSquares, WhitenedMoments
-from gradientdice.moments import Moments
+from gradientdice.problem.moments import Moments
+from gradientdice.problem.problem import Problem
 from gradientdice.solvers.least_squares import FactoredLeastSquares
-from gradientdice.solvers.solution import Solution
-
-
-@runtime_checkable
-class LinearEstimator(Protocol):
-    """An estimator whose saddle point, with linear functions, is the solution of a least-squares problem."""
-
-    @property
-    def discount(self) -> float:
-        """γ."""
-        ...
-
-    def least_squares(self, m: WhitenedMoments) -> LeastSquares:
-        """The problem for the ratio's parameters."""
-        ...
-
-    def critic(self, m: WhitenedMoments, ratio_params: np.ndarray) -> tuple[np.ndarray, float]:
-        """The critic's parameters and the norm multiplier that go with them."""
-        ...
-
-    def adjoint(
-        self,
-        m: WhitenedMoments,
-        inverse: Callable[[np.ndarray], np.ndarray],
-        reward: np.ndarray,
-        critic: np.ndarray,
-        norm_multiplier: float,
-    ) -> Adjoint:
-        """How the value answers to the data."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class LinearFit:
-    """A closed-form solution with what inference needs.
-
-    Attributes:
-        discount: γ.
-        moments: as used at this discount: at 1, with restarts in place of the absorbing state.
-        solution: the saddle point.
-        adjoint: q, p and the norm's two multipliers, in the features' basis.
-    """
-
-    discount: float
-    moments: Moments
-    solution: Solution
-    adjoint: Adjoint
-
-    @property
-    def mean_ratio(self) -> float:
-        """E[τ], the absorbing state included: 1 if all is well."""
-        return float(self.solution.ratio_params @ self.moments.mean)
-
-    @property
-    def value(self) -> float:
-        """ρ̂ = E[τ r]."""
-        return float(self.solution.ratio_params @ self.moments.reward)
+from gradientdice.solvers.saddle import LinearEstimator, WhitenedMoments
+from gradientdice.solvers.solution import Fit, LinearFit, Solution
 
 
 @dataclass(frozen=True)
@@ -84,7 +28,7 @@ class ClosedForm:
 
     Attributes:
         rank_tolerance: directions whose share of the scaled features' second moment is below this fraction
-            of the largest are dropped.
+            of the largest are dropped; None leaves it to the function class.
 
     Example:
         >>> import numpy as np, gradientdice as gd
@@ -95,31 +39,27 @@ class ClosedForm:
         array([1., 1.])
     """
 
-    rank_tolerance: float = 1e-10
+    rank_tolerance: float | None = None
 
     def __post_init__(self) -> None:
-        require_number("rank_tolerance", self.rank_tolerance, low=0, high=1)
+        if self.rank_tolerance is not None:
+            require_number("rank_tolerance", self.rank_tolerance, low=0, high=1)
 
-    def solve(self, estimator: Estimator, moments: Moments) -> Solution:
+    def solve(self, estimator: Any, moments: Moments) -> Solution:
         """The estimator's saddle point for these moments.
 
         Raises:
             InputError: if the estimator has no closed form, or the moments have a NaN or lack initial states.
         """
-        return self.fit(self.require_linear(estimator), moments).solution
+        return self.fit_moments(require_linear(estimator), moments).solution
 
-    @staticmethod
-    def require_linear(estimator: Estimator) -> LinearEstimator:
-        """The estimator itself, or an error if it has no closed form."""
-        if not isinstance(estimator, LinearEstimator):  # pyright: ignore[reportGeneralTypeIssues]
-            raise InputError(
-                f"{type(estimator).__name__} has no closed form, since its ratio is a nonlinear function of its "
-                "parameters: use PrimalDual, or GradientDICE or DualDICE(power=2) with ClosedForm."
-            )
-        return estimator
+    def fit(self, estimator: Any, problem: Problem) -> Fit:
+        """The saddle point on a problem, with what influence values need."""
+        linear = self.fit_moments(require_linear(estimator), problem.moments)
+        return Fit(linear.value, linear.mean_ratio, linear.solution, linear=linear)
 
-    def fit(self, estimator: LinearEstimator, moments: Moments) -> LinearFit:
-        """The saddle point together with the value and how it answers to the data."""
+    def fit_moments(self, estimator: LinearEstimator, moments: Moments) -> LinearFit:
+        """The saddle point together with the value and its sensitivity to the data."""
         return self.fit_each([estimator], moments)[0]
 
     def fit_each(self, estimators: Sequence[LinearEstimator], moments: Moments) -> list[LinearFit]:
@@ -130,7 +70,8 @@ class ClosedForm:
             if used is not last:
                 for name in ("gram", "next_gram", "mean", "reward"):
                     require_finite(f"moments.{name}", getattr(used, name))
-                last, basis = used, whitening(used.gram, self.rank_tolerance)
+                tolerance = used.rank_tolerance if self.rank_tolerance is None else self.rank_tolerance
+                last, basis = used, whitening(used.gram, tolerance)
             fits.append(self._fit(estimator, used, basis))
         return fits
 
@@ -159,6 +100,16 @@ class ClosedForm:
         return LinearFit(discount, moments, solution, adjoint)
 
 
+def require_linear(estimator: Any) -> LinearEstimator:
+    """The estimator itself, or an error if it has no closed form."""
+    if not isinstance(estimator, LinearEstimator):
+        raise InputError(
+            f"{type(estimator).__name__} has no closed form with these functions: use PrimalDual, or GradientDICE or "
+            "DualDICE(power=2) with ClosedForm."
+        )
+    return estimator
+
+
 def whitening(gram: Float[np.ndarray, "K K"], rank_tolerance: float) -> Float[np.ndarray, "K r"]:
     """A basis in which C = I, of the directions that the data show: C is first scaled to a unit diagonal."""
     size = np.sqrt(np.diag(gram))
@@ -170,6 +121,6 @@ def whitening(gram: Float[np.ndarray, "K K"], rank_tolerance: float) -> Float[np
     return scale[:, None] * vectors[:, kept] / np.sqrt(values[kept])
 
 
-def solve(estimator: Estimator, moments: Moments) -> Solution:
+def solve(estimator: LinearEstimator, moments: Moments) -> Solution:
     """The closed-form saddle point of an estimator with linear functions; see `ClosedForm` for its options."""
     return ClosedForm().solve(estimator, moments)

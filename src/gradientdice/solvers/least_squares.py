@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
-from gradientdice.estimators.terms import LeastSquares
+from gradientdice.solvers.saddle import LeastSquares
 from gradientdice.solvers.status import Status
 
 

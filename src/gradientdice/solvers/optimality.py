@@ -1,4 +1,4 @@
-"""How far a pair (w, y) is from the saddle point over two balls, exactly, for linear GradientDICE.
+"""How far a pair (w, y) is from the saddle point over two balls, exactly, for a quadratic saddle such as GradientDICE.
 
     ε_opt(w, y) = max_{‖y'‖ ≤ R_Y} L(w, y') − min_{‖w'‖ ≤ R_W} L(w', y),   y = [κ; η].
 
@@ -17,15 +17,15 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import brentq
 
-from gradientdice.estimators.gradient_dice import GradientDICE
-from gradientdice.moments import Moments
+from gradientdice.problem.moments import Moments
+from gradientdice.solvers.saddle import QuadraticSaddle
 
 
 @dataclass(frozen=True, eq=False)
 class SaddleProblem:
     """L(w, y) = yᵀh(w) − ½yᵀQy + ½ξ‖w‖² with h(w) = [(1−γ)b − Aw; λ(vᵀw − 1)] and Q = diag(C, λ)."""
 
-    estimator: GradientDICE
+    estimator: QuadraticSaddle
     moments: Moments
     ratio_radius: float
     critic_radius: float
@@ -37,24 +37,13 @@ class SaddleProblem:
         y = np.append(critic_params, norm_multiplier)
         return self._best_response_value(ratio_params) - self._best_ratio_value(y)
 
-    def _coupling(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """M, m and Q such that h(w) = m + Mw."""
-        gamma, lam = self.estimator.discount, self.estimator.norm_penalty
-        moments = self.moments.for_discount(gamma)
-        size = moments.num_features
-        matrix = np.vstack([-moments.bellman(gamma), lam * moments.mean])
-        offset = np.append(moments.initial_for(gamma), -lam)
-        quadratic = np.zeros((size + 1, size + 1))
-        quadratic[:size, :size], quadratic[size, size] = moments.gram, lam
-        return matrix, offset, quadratic
-
     def _best_response_value(self, w: np.ndarray) -> float:
-        matrix, offset, quadratic = self._coupling()
+        matrix, offset, quadratic = self.estimator.coupling(self.moments)
         value = maximise_concave(quadratic, offset + matrix @ w, self.critic_radius)
         return value + 0.5 * self.estimator.ridge * float(w @ w)
 
     def _best_ratio_value(self, y: np.ndarray) -> float:
-        matrix, offset, quadratic = self._coupling()
+        matrix, offset, quadratic = self.estimator.coupling(self.moments)
         ridge = self.estimator.ridge * np.eye(matrix.shape[1])
         fixed = float(y @ offset - 0.5 * y @ quadratic @ y)
         return fixed - maximise_concave(ridge, -matrix.T @ y, self.ratio_radius)

@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gradientdice.estimators import Estimator
-from gradientdice.estimators.terms import Terms
 from gradientdice.mdp import TabularMDP
+from gradientdice.solvers.saddle import SaddleObjective, Terms
 
 
 def population_objective(
-    estimator: Estimator, mdp: TabularMDP, policy: ArrayLike, data_dist: ArrayLike
+    estimator: SaddleObjective, mdp: TabularMDP, policy: ArrayLike, data_dist: ArrayLike
 ) -> Callable[[Any, Any, Any], Any]:
     """J(raw ratio, critic, norm multiplier), exact, for tables (S·A,); works on NumPy and JAX arrays.
 
-    Every objective is linear in f(s',a') and in f(s0,a0), so that their expectations can stand in for them.
+    Every objective is linear in f(s',a') and in f(s0,a0), so that their expectations can be used instead.
     """
     probabilities = np.asarray(policy)
     chain = mdp.pair_chain(probabilities)

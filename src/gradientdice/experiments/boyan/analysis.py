@@ -1,6 +1,8 @@
-"""From the tables to what is said about them: selection as the paper does it, wins, stability, claims."""
+"""Analysis of the tables: selection as in the paper, paired comparisons, stability, exact errors."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,11 +18,14 @@ from gradientdice.experiments.boyan.grid import (
     true_ratio,
 )
 from gradientdice.experiments.boyan.run import Tables, stack_curves
-from gradientdice.moments import Moments
+from gradientdice.experiments.frames import column, groups, records, rows_where
+from gradientdice.problem.moments import Moments
 from gradientdice.solvers.closed_form import solve
 
-CASE = ["study", "representation", "learner", "init", "norm_penalty", "discount"]
-TUNED = ["learning_rate", "ridge"]
+CASE = ("study", "representation", "learner", "init", "norm_penalty", "discount")
+TUNED = ("learning_rate", "ridge")
+# (representation, learner, discount) -> errors (runs, records).
+Curves = dict[tuple[str, str, float], np.ndarray]
 
 
 def select(runs: pd.DataFrame) -> pd.DataFrame:
@@ -28,36 +33,39 @@ def select(runs: pd.DataFrame) -> pd.DataFrame:
 
     This uses the true ratio, which nobody has: it is how the learners compare at their best, not a method.
     """
-    by_setting = runs.groupby([*CASE, *TUNED], dropna=False, sort=False)["final_error"]
-    table = by_setting.agg(mean="mean", std=_spread, runs="size").reset_index()
-    best = table.groupby(CASE, dropna=False, sort=False)["mean"].idxmin()
-    chosen = table.loc[best].reset_index(drop=True)
-    chosen["standard_error"] = chosen["std"] / np.sqrt(chosen["runs"])
-    return chosen
+    rows = []
+    for case, of_case in groups(runs, *CASE):
+        settings = [
+            {**dict(zip(TUNED, tuned, strict=True)), **_summary(column(here, "final_error").to_numpy(dtype=float))}
+            for tuned, here in groups(of_case, *TUNED)
+        ]
+        rows.append({**dict(zip(CASE, case, strict=True)), **min(settings, key=lambda setting: setting["mean"])})
+    return pd.DataFrame(rows)
 
 
-def _spread(errors: pd.Series) -> float:
-    """The standard deviation; infinite if a run diverged."""
-    values = errors.to_numpy()
-    return float(values.std(ddof=1)) if np.isfinite(values).all() else np.inf
+def _summary(errors: np.ndarray) -> dict[str, float]:
+    """Mean and standard error of the final errors; infinite if a run diverged."""
+    spread = float(errors.std(ddof=1)) if np.isfinite(errors).all() else np.inf
+    return {"mean": float(errors.mean()), "standard_error": spread / np.sqrt(len(errors))}
 
 
-def rows_of(runs: pd.DataFrame, chosen: pd.Series) -> pd.DataFrame:
-    """The runs of one selected setting, by seed."""
-    match = np.ones(len(runs), dtype=bool)
-    for column in [*CASE, *TUNED]:
-        same = runs[column].isna() if pd.isna(chosen[column]) else runs[column] == chosen[column]
-        match &= same.to_numpy()
-    return runs[match].sort_values("seed")
-
-
-def selected_curves(tables: Tables, chosen: pd.DataFrame) -> dict[tuple[str, str, float], np.ndarray]:
+def selected_curves(tables: Tables, chosen: pd.DataFrame) -> Curves:
     """(representation, learner, discount) -> curves (runs, records) of the selected settings of the paper's grid."""
-    paper = chosen[chosen["study"] == PAPER]
     return {
-        (row["representation"], row["learner"], row["discount"]): stack_curves(rows_of(tables.runs, row))
-        for _, row in paper.iterrows()
+        (row["representation"], row["learner"], row["discount"]): stack_curves(_runs_of(tables.runs, row))
+        for row in records(rows_where(chosen, study=PAPER))
     }
+
+
+def _runs_of(runs: pd.DataFrame, setting: dict[str, Any]) -> pd.DataFrame:
+    """The runs of one selected setting, by seed."""
+    found = rows_where(runs, **{name: setting[name] for name in (*CASE, *TUNED)})
+    return found.sort_values(by="seed")
+
+
+def diverged_shares(runs: pd.DataFrame) -> dict[float, float]:
+    """Discount -> the share of the runs that diverged."""
+    return {gamma: float((column(rows, "status") != "ok").mean()) for (gamma,), rows in groups(runs, "discount")}
 
 
 def compare_final(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
@@ -67,19 +75,19 @@ def compare_final(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
 
 
 def spread_between(curves: np.ndarray) -> float:
-    """How far the runs lie apart: the standard deviation over runs, averaged over the last half of training."""
+    """The standard deviation over runs, averaged over the last half of training."""
     late = curves[:, curves.shape[1] // 2 :]
     return float(late.std(axis=0, ddof=1).mean())
 
 
 def wobble_within(curves: np.ndarray) -> float:
-    """How much one run's curve moves: the mean absolute change between records over the last half of training."""
+    """The mean absolute change of a run's error between records, over the last half of training."""
     late = curves[:, curves.shape[1] // 2 :]
     return float(np.abs(np.diff(late, axis=1)).mean())
 
 
 def exact_error(representation: Representation, discount: float, ridge: float = 0.0) -> float:
-    """MSE(τ) of GradientDICE's fixed point: what the learner would reach with endless data and steps."""
+    """MSE(τ) of GradientDICE's fixed point: the limit of the learner with unlimited data and steps."""
     features = features_of(representation)
     x = np.eye(26) if features is None else features
     solution = solve(GradientDICE(discount, ridge=ridge), Moments.exact(chain(discount), TARGET, x, DATA_DIST))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -14,19 +15,21 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from gradientdice.experiments.boyan.analysis import exact_error, select, selected_curves
+from gradientdice.experiments.boyan.analysis import Curves, diverged_shares, exact_error, select, selected_curves
 from gradientdice.experiments.boyan.grid import DISCOUNTS, INITIAL_WEIGHTS, PAPER, REPRESENTATIONS, RIDGES, SIGNED
 from gradientdice.experiments.boyan.run import Tables
+from gradientdice.experiments.frames import column, groups, kept, rows_where
 from gradientdice.experiments.store import ResultStore
 
-# Okabe and Ito's palette: told apart by readers with any colour vision, and in print by the dashes.
-STYLES = {
+Style = dict[str, Any]
+# Okabe and Ito's palette can be distinguished with any colour vision, and in print by the dashes.
+STYLES: dict[str, Style] = {
     "GradientDICE": {"color": "#0072B2", "linestyle": "-"},
     "GenDICE": {"color": "#D55E00", "linestyle": "--"},
     "DualDICE": {"color": "#009E73", "linestyle": "-."},
     "closed form": {"color": "#000000", "linestyle": "-"},
 }
-INIT_STYLES = [
+INIT_STYLES: list[Style] = [
     {"color": "#D55E00", "marker": "o"},
     {"color": "#E69F00", "marker": "s"},
     {"color": "#CC79A7", "marker": "D"},
@@ -48,34 +51,29 @@ def draw_all(store: ResultStore, tables: Tables) -> dict[str, Path]:
     return store.write_figures(figures)
 
 
-def learning_curves(tables: Tables, curves: dict[tuple[str, str, float], np.ndarray], representation: str) -> Figure:
+def learning_curves(tables: Tables, curves: Curves, representation: str) -> Figure:
     """Figure 2 or 3: MSE(τ) of the three learners at their selected settings, mean and one standard deviation."""
     figure, axes = _panels()
     for axis, discount in zip(axes.ravel(), DISCOUNTS, strict=True):
         for learner in ("GradientDICE", "GenDICE", "DualDICE"):
             _band(axis, tables.steps, curves[representation, learner, discount], learner)
         _finish(axis, f"γ = {discount:g}")
-    title = "a table" if representation == "tabular" else "four state features an action"
+    title = "a table" if representation == "tabular" else "four state features per action"
     return _label(figure, axes, f"Boyan's Chain with {title}: tuned learners, {_runs(curves)} runs each", "step")
 
 
-def closed_form(tables: Tables, curves: dict[tuple[str, str, float], np.ndarray]) -> Figure:
+def closed_form(tables: Tables, curves: Curves) -> Figure:
     """The closed form, given the same samples as the tuned learner."""
     figure, axes = _panels()
-    expected = tables.closed_form[tables.closed_form["actions"] == "expected"]
+    expected = rows_where(tables.closed_form, actions="expected", representation="tabular")
     for axis, discount in zip(axes.ravel(), DISCOUNTS, strict=True):
         _band(
             axis, tables.steps, curves["tabular", "GradientDICE", discount], "GradientDICE", "GradientDICE, tuned SGD"
         )
-        rows = expected[(expected["representation"] == "tabular") & (expected["discount"] == discount)]
+        rows = rows_where(expected, discount=discount)
         errors = rows.pivot(index="seed", columns="samples", values="error")
-        _band(
-            axis,
-            errors.columns.to_numpy(),
-            errors.to_numpy(),
-            "closed form",
-            "closed form, same samples, nothing tuned",
-        )
+        label = "closed form, same samples, without tuning"
+        _band(axis, errors.columns.to_numpy(), errors.to_numpy(), "closed form", label)
         _finish(axis, f"γ = {discount:g}")
         axis.set_xscale("log")
     return _label(
@@ -84,11 +82,10 @@ def closed_form(tables: Tables, curves: dict[tuple[str, str, float], np.ndarray]
 
 
 def ridge_at_discount_1(tables: Tables) -> Figure:
-    """At discount 1: what a ridge costs, exactly and for the learner."""
+    """At discount 1: the error with a ridge, exactly and for the learner."""
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     path = np.geomspace(1e-6, 1, 60)
-    runs = tables.runs
-    paper = runs[(runs["study"] == PAPER) & (runs["discount"] == 1) & (runs["learner"] == "GradientDICE")]
+    paper = rows_where(tables.runs, study=PAPER, discount=1, learner="GradientDICE")
     for axis, representation in zip(axes, REPRESENTATIONS, strict=True):
         axis.loglog(
             path,
@@ -98,12 +95,13 @@ def ridge_at_discount_1(tables: Tables) -> Figure:
         )
         zero = exact_error(representation, 1.0)
         axis.axhline(max(zero, 1e-12), color="#000000", linestyle=":", label=f"fixed point with ξ = 0: {zero:.1g}")
-        rows = paper[paper["representation"] == representation]
-        means = rows.groupby(["ridge", "learning_rate"])["final_error"].mean().groupby("ridge").min()
+        here = rows_where(paper, representation=representation)
+        by_ridge = [groups(rows_where(here, ridge=ridge), "learning_rate") for ridge in RIDGES]
+        means = [min(column(rows, "final_error").mean() for _, rows in by_rate) for by_rate in by_ridge]
         positions = [ridge if ridge > 0 else path[0] for ridge in RIDGES]
         axis.plot(
             positions,
-            means.loc[list(RIDGES)],
+            means,
             "o",
             color=STYLES["GradientDICE"]["color"],
             label="SGD, best rate (leftmost: ξ = 0)",
@@ -111,24 +109,22 @@ def ridge_at_discount_1(tables: Tables) -> Figure:
         axis.set(title=representation, xlabel="ridge ξ", ylabel="MSE(τ)")
         axis.legend(fontsize=8)
         axis.grid(alpha=0.3)
-    figure.suptitle("γ = 1 needs no ridge: with a table its bias is the floor of every ridged answer")
+    figure.suptitle("γ = 1 needs no ridge: with a table, the bias of a ridge is a lower bound for the error")
     return figure
 
 
 def dualdice_absolute_value(tables: Tables, chosen: pd.DataFrame) -> Figure:
     """DualDICE with |τ|³/3 and with τ³/3: the share of runs that diverge, and the final error."""
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    runs = tables.runs[tables.runs["representation"] == "tabular"]
+    signed: Style = {"color": "#CC79A7", "linestyle": ":"}
     for study, learner, label, style in (
         (PAPER, "DualDICE", "|τ|³/3", STYLES["DualDICE"]),
-        (SIGNED, "DualDICE τ³", "τ³/3, as in public code", {"color": "#CC79A7", "linestyle": ":"}),
+        (SIGNED, "DualDICE τ³", "τ³/3, as in public code", signed),
     ):
-        rows = runs[(runs["study"] == study) & (runs["learner"] == learner) & (runs["ridge"] == 0)]
-        share = (rows["status"] != "ok").groupby(rows["discount"]).mean()
-        axes[0].plot(share.index, share, marker="o", label=label, **style)
-        best = chosen[
-            (chosen["study"] == study) & (chosen["learner"] == learner) & (chosen["representation"] == "tabular")
-        ]
+        rows = rows_where(tables.runs, study=study, learner=learner, ridge=0, representation="tabular")
+        shares = diverged_shares(rows)
+        axes[0].plot(DISCOUNTS, [shares[gamma] for gamma in DISCOUNTS], marker="o", label=label, **style)
+        best = rows_where(chosen, study=study, learner=learner, representation="tabular")
         axes[1].semilogy(best["discount"], best["mean"], marker="o", label=label, **style)
     axes[0].set(xlabel="discount γ", ylabel="share of runs that diverge, all rates", ylim=(-0.02, 1.02))
     axes[1].set(xlabel="discount γ", ylabel="MSE(τ) at the best rate")
@@ -143,8 +139,8 @@ def gendice_initial_weights(chosen: pd.DataFrame) -> Figure:
     """GenDICE's final error from different initial weights, beside GradientDICE's."""
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     for axis, representation in zip(axes, REPRESENTATIONS, strict=True):
-        here = chosen[chosen["representation"] == representation]
-        base = here[(here["study"] == PAPER) & (here["learner"] == "GradientDICE")]
+        here = rows_where(chosen, representation=representation)
+        base = rows_where(here, study=PAPER, learner="GradientDICE")
         axis.errorbar(
             base["discount"],
             base["mean"],
@@ -153,8 +149,8 @@ def gendice_initial_weights(chosen: pd.DataFrame) -> Figure:
             capsize=2,
             **STYLES["GradientDICE"],
         )
-        gen = here[(here["learner"] == "GenDICE") & here["study"].isin([PAPER, INITIAL_WEIGHTS])]
-        for style, (init, rows) in zip(INIT_STYLES, gen.groupby("init", sort=False), strict=True):
+        gen = kept(here, (here["learner"] == "GenDICE") & column(here, "study").isin([PAPER, INITIAL_WEIGHTS]))
+        for style, ((init,), rows) in zip(INIT_STYLES, groups(gen, "init"), strict=True):
             label = f"GenDICE, {_init_name(init, representation)}"
             axis.errorbar(
                 rows["discount"],
@@ -213,5 +209,5 @@ def _label(figure: Figure, axes: np.ndarray, title: str, x_label: str) -> Figure
     return figure
 
 
-def _runs(curves: dict[tuple[str, str, float], np.ndarray]) -> int:
+def _runs(curves: Curves) -> int:
     return len(next(iter(curves.values())))

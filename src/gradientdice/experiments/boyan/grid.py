@@ -1,7 +1,7 @@
 """The experiment as data: which learners, with which hyper-parameters, on which chain.
 
 The paper's grid is 2 representations × 3 learners × (5 discounts × 6 learning rates + 6 learning rates × 4 ridges at
-discount 1) × 30 runs of 3·10⁴ steps: 9,720 runs. Three studies of our own go beside it: the norm penalty, GenDICE's
+discount 1) × 30 runs of 3·10⁴ steps: 9,720 runs. There are three studies of our own: the norm penalty, GenDICE's
 initial weights, and DualDICE without its absolute value.
 """
 
@@ -15,19 +15,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gradientdice.estimators import DualDICE, Estimator, GenDICE, GradientDICE
+from gradientdice.estimators import DualDICE, GenDICE, GradientDICE
 from gradientdice.mdp import TabularMDP, boyan_chain, boyan_features, pair_features
-from gradientdice.solvers.cases import case_numbers, group_cases
-from gradientdice.solvers.grid import Group
-from gradientdice.solvers.initial import ConstantInit, Init, UniformInit
-from gradientdice.solvers.primal_dual import PrimalDual
-from gradientdice.solvers.recorders import RatioError
-from gradientdice.solvers.sources import MDPSource
+from gradientdice.solvers.stochastic.cases import case_numbers, group_cases
+from gradientdice.solvers.stochastic.initial import ConstantInit, Init, UniformInit
+from gradientdice.solvers.stochastic.linear import LinearClass
+from gradientdice.solvers.stochastic.parts import Group
+from gradientdice.solvers.stochastic.primal_dual import PrimalDual
+from gradientdice.solvers.stochastic.recorders import RatioError
+from gradientdice.solvers.stochastic.sources import MDPSource
 
 Representation = Literal["tabular", "linear"]
+Learner = GradientDICE | GenDICE | DualDICE
 
 REPRESENTATIONS: tuple[Representation, ...] = ("tabular", "linear")
-LEARNERS: dict[str, type[Estimator]] = {"GradientDICE": GradientDICE, "GenDICE": GenDICE, "DualDICE": DualDICE}
+LEARNERS: dict[str, type[Learner]] = {"GradientDICE": GradientDICE, "GenDICE": GenDICE, "DualDICE": DualDICE}
 DISCOUNTS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 LEARNING_RATES = tuple(4.0**-power for power in range(6, 0, -1))
 RIDGES = (0.0, 1e-3, 1e-2, 1e-1)
@@ -40,7 +42,7 @@ PAPER, NORM_PENALTY, INITIAL_WEIGHTS, SIGNED = "paper", "norm-penalty", "initial
 
 
 class SignedDualDICE(DualDICE):
-    """DualDICE as some public code has it: τ³/3 for |τ|³/3, unbounded above for τ < 0. For comparison only."""
+    """DualDICE as in some public code: τ³/3 instead of |τ|³/3, unbounded above for τ < 0. For comparison only."""
 
     def conjugate(self, tau: Any) -> Any:
         """τ^q / q, wrong for odd q."""
@@ -67,7 +69,7 @@ class Case:
     study: str
     representation: Representation
     learner: str
-    estimator: Estimator
+    estimator: Learner
     learning_rate: float
     init: Init
 
@@ -101,7 +103,8 @@ def cells(scale: Scale, *, paper_only: bool = False) -> Iterator[Cell]:
         pairs = [(case.estimator, _solver(case, scale)) for case in cases]
         features = features_of(representation)
         # The discounted cases see another chain than the average-reward ones, but run the same program.
-        for plan, numbers in group_cases(pairs):
+        width = 26 if features is None else features.shape[1]
+        for plan, numbers in group_cases(pairs, LinearClass(width)):
             for average in (False, True):
                 source = MDPSource.create(chain(1.0 if average else 0.5), TARGET, DATA_DIST, features)
                 chosen = [number for number in numbers if (cases[number].estimator.discount == 1) == average]
@@ -133,7 +136,7 @@ def _cases(representation: Representation, paper_only: bool) -> Iterator[Case]:
     settings = [(discount, ridge) for discount in DISCOUNTS for ridge in (RIDGES if discount == 1 else (0.0,))]
     for (discount, ridge), rate in product(settings, LEARNING_RATES):
 
-        def case(study: str, learner: str, estimator: Estimator, init: Init, rate: float = rate) -> Case:
+        def case(study: str, learner: str, estimator: Learner, init: Init, rate: float = rate) -> Case:
             return Case(study, representation, learner, estimator, rate, init)
 
         for name, learner in LEARNERS.items():

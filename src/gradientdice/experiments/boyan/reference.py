@@ -1,6 +1,6 @@
-"""Final MSE(τ) of an independent trial of the same grid, against which ours is held.
+"""Final MSE(τ) of an independent trial of the same grid, for comparison with ours.
 
-30 runs a case, learning rate (and ridge at discount 1) chosen by final error, weights from U(±1/√features).
+30 runs per case, learning rate (and ridge at discount 1) chosen by final error, weights from U(±1/√features).
 """
 
 REFERENCE: dict[tuple[str, str], tuple[float, ...]] = {

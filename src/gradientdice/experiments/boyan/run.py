@@ -24,17 +24,21 @@ from gradientdice.experiments.boyan.grid import (
     features_of,
     true_ratio,
 )
+from gradientdice.experiments.frames import groups
 from gradientdice.experiments.store import ResultStore
-from gradientdice.moments import Moments
+from gradientdice.problem.moments import Moments
+from gradientdice.progress import progress_bar
 from gradientdice.provenance import provenance
 from gradientdice.solvers.closed_form import solve
-from gradientdice.solvers.grid import assemble, run_groups
-from gradientdice.solvers.initial import UniformInit
-from gradientdice.solvers.primal_dual import PrimalDual, record_steps
-from gradientdice.solvers.progress import progress_bar
-from gradientdice.solvers.sources import MDPSource
 from gradientdice.solvers.status import Status
-from gradientdice.solvers.training import Outcome, Plan, replay
+from gradientdice.solvers.stochastic.grid import run_groups
+from gradientdice.solvers.stochastic.initial import UniformInit
+from gradientdice.solvers.stochastic.learner import replay
+from gradientdice.solvers.stochastic.linear import LinearClass
+from gradientdice.solvers.stochastic.plan import Plan
+from gradientdice.solvers.stochastic.primal_dual import PrimalDual
+from gradientdice.solvers.stochastic.sources import MDPSource
+from gradientdice.solvers.stochastic.training import Outcome
 
 CLOSED_FORM_POINTS = 20
 
@@ -44,7 +48,7 @@ class Tables:
     """The experiment's results.
 
     Attributes:
-        runs: one row a run: its case, seed, final_error, status, and its curve as a list.
+        runs: one row per run: its case, seed, final_error, status, and its curve as a list.
         closed_form: one row for each representation, discount, seed and number of samples.
         steps: the steps at which the curves were recorded.
     """
@@ -55,23 +59,23 @@ class Tables:
 
 
 def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore, Tables]:
-    """Runs what of the experiment is not in the folder yet, and writes runs and closed_form as Parquet and CSV."""
+    """Runs what is not in the folder yet, and writes runs and closed_form as Parquet and CSV."""
     store = ResultStore(folder, "boyan", asdict(scale), force=force)
     todo = {cell: store.part(_file_name(cell)) for cell in cells(scale)}
     pending = [cell for cell, path in todo.items() if not path.exists()]
-    groups, seeds = [cell.group for cell in pending], range(scale.runs)
-    with progress_bar("Boyan's Chain", sum(group.size for group in groups)) as advance:
-        for number, outcome in assemble(groups, seeds, run_groups(groups, seeds)):
+    programs, seeds = [cell.group for cell in pending], range(scale.runs)
+    with progress_bar("Boyan's Chain", sum(program.size for program in programs)) as advance:
+        for number, outcome in run_groups(programs, seeds):
             frame = _run_table(pending[number], outcome, seeds)
             store.write(todo[pending[number]], frame.to_parquet)
-            advance(groups[number].size)
+            advance(programs[number].size)
     closed_path = store.part("closed-form.parquet")
     if not closed_path.exists():
         store.write(closed_path, closed_form_table(scale).to_parquet)
     tables = Tables(
         pd.concat([pd.read_parquet(path) for path in todo.values()], ignore_index=True),
         pd.read_parquet(closed_path),
-        record_steps(_plan(scale)),
+        _plan(scale).record_steps(),
     )
     details = provenance(seeds=list(seeds), scale=asdict(scale), grid="2 × 3 × 54 cases and three studies")
     for name, frame in (("runs", tables.runs), ("closed_form", tables.closed_form)):
@@ -88,7 +92,7 @@ def mean_curves(tables: Tables) -> pd.DataFrame:
     """One row for each case and recorded step: the mean and standard deviation over the runs."""
     keys = ["study", "representation", "learner", "discount", "learning_rate", "ridge", "norm_penalty", "init"]
     frames = []
-    for values, rows in tables.runs.groupby(keys, dropna=False, sort=False):
+    for values, rows in groups(tables.runs, *keys):
         curves = stack_curves(rows)
         columns = dict(zip(keys, values, strict=True))
         frames.append(pd.DataFrame({**columns, "step": tables.steps, "mean": curves.mean(axis=0), "std": _std(curves)}))
@@ -106,7 +110,7 @@ def _std(curves: np.ndarray) -> np.ndarray:
 
 
 def closed_form_table(scale: Scale) -> pd.DataFrame:
-    """MSE(τ) of the closed form (ξ = 0) given the very samples that the learners saw, at growing numbers of them.
+    """MSE(τ) of the closed form (ξ = 0) given the same samples as the learners, at growing numbers of them.
 
     The learners follow the paper and draw a' and a0; the closed form is given the same draws ("sampled"), or uses the
     policy's probabilities in their place ("expected"), as `evaluate` does on any log.
@@ -164,18 +168,19 @@ def _run_table(cell: Cell, outcome: Outcome, seeds: Sequence[int]) -> pd.DataFra
     described = pd.DataFrame([case.columns() for case in cell.cases])
     case, seed = (index.ravel() for index in np.indices((len(cell.cases), len(seeds))))
     table = described.iloc[case].reset_index(drop=True)
-    diverged_at = outcome.diverged_at[seed, case]
+    diverged_at = outcome.diverged_at[case, seed]
     table["seed"] = np.asarray(seeds)[seed]
     table["status"] = np.where(diverged_at < 0, str(Status.OK), str(Status.DIVERGED))
     table["diverged_at"] = np.where(diverged_at < 0, np.nan, diverged_at)
-    table["final_error"] = outcome.curve[seed, -1, case].astype(np.float64)
-    table["curve"] = list(outcome.curve[seed, :, case])
+    table["final_error"] = outcome.curve[case, seed, -1, 0].astype(np.float64)
+    table["curve"] = list(outcome.curve[case, seed, :, 0])
     return table
 
 
 def _plan(scale: Scale) -> Plan:
     """A plan with the draws of every case of the grid: they depend on steps, batch size and recording alone."""
-    return PrimalDual(scale.steps, 0.1, 1, scale.record_every, UniformInit()).plan(GradientDICE(0.5), with_ridge=False)
+    solver = PrimalDual(scale.steps, 0.1, 1, scale.record_every, UniformInit())
+    return solver.plan(GradientDICE(0.5), LinearClass(26))
 
 
 def _file_name(cell: Cell) -> str:

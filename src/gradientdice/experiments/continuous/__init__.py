@@ -1,1 +1,1 @@
-"""Continuous states with nothing tuned: pendulum, CartPole and MountainCar."""
+"""Continuous states without tuning: pendulum, CartPole and MountainCar."""

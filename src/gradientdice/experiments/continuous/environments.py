@@ -15,7 +15,8 @@ import numpy as np
 from gradientdice.data.transitions import Transitions
 from gradientdice.policies import DiscretePolicy, SamplingPolicy
 
-State, Rng = np.ndarray, np.random.Generator
+State = np.ndarray
+Rng = np.random.Generator
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def pendulum() -> Environment:
 
 
 def cart_pole() -> Environment:
-    """CartPole-v1: the behaviour leans the right way sixty times in a hundred, the target ninety-odd."""
+    """CartPole-v1: both policies push towards the side to which the pole leans, the target much more reliably."""
 
     def reset(episodes: int, rng: Rng) -> State:
         return rng.uniform(-0.05, 0.05, size=(episodes, 4))
@@ -162,7 +163,7 @@ def cart_pole() -> Environment:
 
 
 def mountain_car() -> Environment:
-    """MountainCar-v0: push along with the motion, often (the target) or less often (the behaviour).
+    """MountainCar-v0: push in the direction of motion, often (the target) or less often (the behaviour).
 
     Episodes start anywhere: from Gymnasium's narrow start no policy arrives soon enough to matter at discount 0.9.
     """

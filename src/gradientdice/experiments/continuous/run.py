@@ -1,4 +1,4 @@
-"""The default answer on control problems, log after log: its error, its interval, and what the choice cost."""
+"""The default answer on control problems, log by log: its error, its interval, and all candidates of its search."""
 
 from __future__ import annotations
 
@@ -7,20 +7,17 @@ import time
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
+from gradientdice.evaluation.finish import Intervals
 from gradientdice.experiments.continuous.environments import ENVIRONMENTS
 from gradientdice.experiments.parallel import fill_parts
+from gradientdice.experiments.searched import searched_answers
 from gradientdice.experiments.store import ResultStore
-from gradientdice.inference.automatic import automatic
 from gradientdice.inference.flow import flow_residuals
-from gradientdice.inference.intervals import NormalInterval
 from gradientdice.provenance import provenance
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DISCOUNTS = (0.9, 0.95, 0.99)
 CONFIDENCE = 0.95
@@ -39,9 +36,7 @@ QUICK = Scale(rows=10_000, replications=2, truth_episodes=20_000)
 
 
 def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore, pd.DataFrame]:
-    """Runs what is missing and gathers it in one table."""
-    import pandas as pd
-
+    """Runs what is missing and gathers it in one table: one row per log, discount and candidate."""
     store = ResultStore(folder, "continuous", _settings(scale), force=force)
     paths = run_parts(store, scale)
     table = pd.DataFrame([row for path in paths for row in json.loads(path.read_text())])
@@ -84,16 +79,16 @@ def _truth(name: str, scale: Scale) -> list[dict[str, float]]:
 
 
 def _rows(name: str, replication: int, scale: Scale, truth: list[dict[str, float]]) -> list[dict[str, object]]:
-    """One row a discount and candidate: its answer, its two losses, and whether it was chosen."""
+    """One row per discount and candidate: its answer, its two losses, and whether it was chosen."""
     environment = ENVIRONMENTS[name]()
     data = environment.log(scale.rows, np.random.default_rng([2, replication]))
     started = time.perf_counter()
-    results = automatic(data, environment.target, DISCOUNTS, NormalInterval(), CONFIDENCE, replication)
+    answers = searched_answers(data, environment.target, DISCOUNTS, Intervals(confidence=CONFIDENCE), replication)
     spent = time.perf_counter() - started
     rows = []
-    for discount, known, result in zip(DISCOUNTS, truth, results, strict=True):
-        low, high = result.interval
-        ratios = [candidate.answer.shares.ratio for candidate in result.candidates]
+    for discount, known, (result, estimate) in zip(DISCOUNTS, truth, answers, strict=True):
+        low, high = estimate.interval or (None, None)
+        ratios = [candidate.answer.ratio for candidate in result.candidates if candidate.answer.ratio is not None]
         flow = flow_residuals(data, environment.target, discount, ratios, replication)
         for candidate, (residual, residual_noise) in zip(result.candidates, flow, strict=True):
             rows.append(

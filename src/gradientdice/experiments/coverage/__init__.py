@@ -1,1 +1,1 @@
-"""How often intervals cover, and how wide they are."""
+"""How often intervals cover the truth, and how wide they are."""

@@ -79,16 +79,31 @@ class Problem:
         cumulative = np.cumsum(self.mdp.transition[states, actions], axis=1)
         return np.minimum((rng.random(len(states))[:, None] > cumulative).sum(axis=1), self.mdp.num_states - 1)
 
-    def _transitions(self, states, actions, following, rng, **more) -> Transitions:  # noqa: ANN001, ANN003 - arrays passed on
+    def _transitions(
+        self,
+        states: np.ndarray,
+        actions: np.ndarray,
+        following: np.ndarray,
+        rng: Rng,
+        *,
+        initial_states: np.ndarray | None = None,
+        episodes: np.ndarray | None = None,
+    ) -> Transitions:
         rewards = self.mdp.reward[states, actions] + self.noise * rng.normal(size=len(states))
         ended = following >= self.terminal
-        if self.ends:
-            more["terminated"] = ended
-        return Transitions(states, actions, rewards, np.where(ended, 0, following), **more)
+        return Transitions(
+            states,
+            actions,
+            rewards,
+            np.where(ended, 0, following),
+            initial_states=initial_states,
+            terminated=ended if self.ends else None,
+            episodes=episodes,
+        )
 
 
 def problems() -> dict[str, Callable[[], Problem]]:
-    """The suite: four chains that go on, two that end."""
+    """The suite: four continuing chains and two with episodes that end."""
     return {
         "random 5×2": lambda: _random(0, 5, 2),
         "random 8×3": lambda: _random(1, 8, 3),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -16,9 +16,7 @@ from gradientdice.experiments.coverage.problems import Problem, problems
 from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.store import ResultStore
 from gradientdice.functions.linear import LinearFeatures
-from gradientdice.functions.stream import LogDesign
 from gradientdice.functions.tabular import Tabular
-from gradientdice.inference.influence import influence
 from gradientdice.inference.intervals import (
     BootstrapInterval,
     EmpiricalLikelihood,
@@ -26,10 +24,9 @@ from gradientdice.inference.intervals import (
     NormalInterval,
     independent_shares,
 )
-from gradientdice.moments import Moments
 from gradientdice.policies import TabularPolicy
+from gradientdice.problem.problem import Problem as Log
 from gradientdice.provenance import provenance
-from gradientdice.solvers.closed_form import ClosedForm
 
 DISCOUNTS = (0.9, 0.99, 1.0)
 SIZES = (300, 1_000, 3_000, 10_000)
@@ -76,7 +73,7 @@ def cells() -> Iterator[Cell]:
 
 
 def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore, pd.DataFrame]:
-    """Runs what is missing, cell by cell on all cores, and writes the table."""
+    """Runs what is missing, cell by cell on all cores, and writes the table: one row per cell and interval method."""
     store = ResultStore(folder, "coverage", asdict(scale), force=force)
     paths = {store.part(cell.name): (cell, scale.replications) for cell in cells()}
     fill_parts(store, "cells", paths, run_cell)
@@ -88,7 +85,7 @@ def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore
 
 
 def run_cell(cell: Cell, replications: int) -> pd.DataFrame:
-    """One row an interval method: how many logs were answered, how often the truth was inside, how wide it was."""
+    """One row per interval method: how many logs were answered, how often the truth was inside, how wide it was."""
     problem = problems()[cell.problem]()
     truth = problem.truth(cell.discount)
     methods = {name: method for name, (method, largest) in METHODS.items() if cell.rows <= largest}
@@ -131,16 +128,16 @@ def _estimate(problem: Problem, cell: Cell, rng: np.random.Generator) -> tuple[f
         problem.independent(cell.rows, rng) if cell.logging == "independent" else problem.trajectories(cell.rows, rng)
     )
     states, actions = problem.terminal, problem.mdp.num_actions
-    functions = (
-        Tabular(states, actions) if cell.features == "right" else LinearFeatures(merged_features(states, actions))
-    )
-    log = LogDesign(data, TabularPolicy(problem.target[:states]), functions)
-    fit = ClosedForm().fit(GradientDICE(cell.discount), Moments.from_design(log))
-    return fit.value, independent_shares(influence(fit, log), data)
+    # The coverage of logs with unlogged pairs would mix their bias with the sampling noise: such logs are refused.
+    table = Tabular(states, actions, stand_in=False)
+    functions = table if cell.features == "right" else LinearFeatures(merged_features(states, actions))
+    answer = GradientDICE(cell.discount).answer(Log(data, TabularPolicy(problem.target[:states]), functions))
+    assert answer.influence is not None
+    return answer.value, independent_shares(answer.influence, data)
 
 
-def merged_features(states: int, actions: int):  # noqa: ANN202 - a feature function
-    """Features that cannot tell neighbouring states apart, except by a common slope: wrong on purpose."""
+def merged_features(states: int, actions: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Features that cannot distinguish neighbouring states, except by a common slope: wrong on purpose."""
     groups = (states + 1) // 2
 
     def features(s: np.ndarray, a: np.ndarray) -> np.ndarray:

@@ -33,7 +33,7 @@ class Chosen:
 
     @property
     def roughness(self) -> float:
-        """How much ρ̂'s error jumps about in the second half of a run, beside its own mean: a figure for stability."""
+        """How much the error of ρ̂ fluctuates in the second half of a run, relative to its mean: how stable it is."""
         half = np.sqrt(2 * self.errors[:, self.errors.shape[1] // 2 :])
         return float(np.median(np.abs(np.diff(half, axis=1)).mean(axis=1) / half.mean(axis=1)))
 
@@ -53,13 +53,13 @@ def candidates(grid: dict[str, np.ndarray], protocol: str, learner: str, discoun
 
 
 def by_truth(grid: dict[str, np.ndarray], protocol: str) -> dict[tuple[str, float], Chosen]:
-    """The paper's choice: the smallest true error at the end, which nobody with a log alone could know."""
+    """The paper's choice: the smallest true error at the end, which is not known from a log."""
     pairs = [(learner, discount) for learner in LEARNERS for discount in DISCOUNTS]
     return {pair: min(candidates(grid, protocol, *pair), key=lambda c: c.final) for pair in pairs}
 
 
 def by_mean_ratio(grid: dict[str, np.ndarray], protocol: str) -> dict[tuple[str, float], Chosen]:
-    """A choice without the truth: the mean ratio nearest to 1 at the end, as a ratio's must be."""
+    """A choice without the truth: the setting whose mean ratio is nearest to 1 at the end."""
     pairs = [(learner, discount) for learner in LEARNERS for discount in DISCOUNTS]
     return {pair: min(candidates(grid, protocol, *pair), key=_ratio_error) for pair in pairs}
 

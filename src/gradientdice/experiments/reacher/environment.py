@@ -1,16 +1,16 @@
 """Gymnasium's Reacher-v5 under the trained actor with Gaussian noise: the log, and the truth by Monte Carlo.
 
-Reacher-v2, which the paper used, is gone. Version 5 differs in what it shows (10 numbers: the distance's vertical part,
-always 0, is left out) and in that the reward is computed after the step rather than before it. The dynamics and the
-50-step limit are the same.
+Reacher-v2, which the paper used, is no longer available. Version 5 shows 10 numbers, without the vertical part of the
+distance, which is always 0, and computes the reward after the step rather than before it. The dynamics and the 50-step
+limit are the same.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from gradientdice.policies import SamplingPolicy
 
 ENVIRONMENT, HORIZON = "Reacher-v5", 50
 BEHAVIOR_NOISE, TARGET_NOISE = 0.1, 0.05
-# The log of seed 0 with 10⁵ transitions, rounded to 5 decimals; made with MuJoCo 3 and 4 alike.
 LOG_ROWS = 100_000
 
 
@@ -59,7 +58,7 @@ def noisy(actor: Actor, deviation: float) -> SamplingPolicy:
     return SamplingPolicy(sample)
 
 
-def make() -> object:
+def make() -> Any:
     """One environment without a time limit of its own."""
     try:
         import gymnasium
@@ -69,9 +68,7 @@ def make() -> object:
         raise InputError("Reacher needs MuJoCo: pip install 'gradientdice[gym]'.") from error
 
 
-def simulate(
-    policy: SamplingPolicy, episodes: int, steps: int, seed: int, advance: Callable[[int], None] = lambda amount: None
-) -> dict[str, np.ndarray]:
+def simulate(policy: SamplingPolicy, episodes: int, steps: int, seed: int) -> dict[str, np.ndarray]:
     """Episodes of a fixed number of steps, side by side so that the actor works on batches: (episodes, steps, …)."""
     rng = np.random.default_rng(seed)
     batch = min(episodes, 50)
@@ -80,23 +77,22 @@ def simulate(
     for first in range(0, episodes, batch):
         chosen = environments[: min(batch, episodes - first)]
         seeds = np.random.SeedSequence([seed, first]).generate_state(len(chosen))
-        states = np.stack([env.reset(seed=int(s))[0] for env, s in zip(chosen, seeds, strict=True)])  # type: ignore[attr-defined]
+        states = np.stack([env.reset(seed=int(s))[0] for env, s in zip(chosen, seeds, strict=True)])
         record: dict[str, list[np.ndarray]] = {"states": [], "actions": [], "rewards": [], "next_states": []}
         for _ in range(steps):
             actions = policy.sample(states, rng)
-            results = [env.step(action) for env, action in zip(chosen, actions, strict=True)]  # type: ignore[attr-defined]
+            results = [env.step(action) for env, action in zip(chosen, actions, strict=True)]
             following = np.stack([result[0] for result in results])
             rewards = np.array([result[1] for result in results])
             for name, value in zip(record, (states, actions, rewards, following), strict=True):
                 record[name].append(value)
             states = following
         parts.append({name: np.stack(values, axis=1) for name, values in record.items()})
-        advance(len(chosen))
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def make_log(seed: int = 0, rows: int = LOG_ROWS, behavior: SamplingPolicy | None = None) -> Transitions:
-    """A log of the behaviour policy: episodes of 50 steps, cut by the time limit and not ended."""
+    """A log of the behaviour policy: episodes of 50 steps, truncated by the time limit."""
     found = simulate(behavior or noisy(Actor.load(), BEHAVIOR_NOISE), rows // HORIZON, HORIZON, seed)
     episodes = np.repeat(np.arange(rows // HORIZON), HORIZON)
     truncated = np.tile(np.arange(HORIZON) == HORIZON - 1, rows // HORIZON)
@@ -105,7 +101,7 @@ def make_log(seed: int = 0, rows: int = LOG_ROWS, behavior: SamplingPolicy | Non
 
 
 def fingerprint(data: Transitions) -> str:
-    """A hash of the log that does not mind the last bits, in which MuJoCo's versions differ."""
+    """A hash of the log, rounded so that it does not depend on the last bits, in which MuJoCo's versions differ."""
     digest = hashlib.sha256()
     for array in (data.states, data.actions, data.rewards):
         digest.update(np.round(array, 4).astype(np.float32).tobytes())

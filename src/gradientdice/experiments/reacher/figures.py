@@ -16,18 +16,19 @@ from gradientdice.experiments.boyan.figures import STYLES
 from gradientdice.experiments.reacher.analysis import Chosen, by_truth
 from gradientdice.experiments.reacher.grid import LEARNERS
 from gradientdice.experiments.reacher.protocols import DISCOUNTS
+from gradientdice.experiments.reacher.run import Results
 from gradientdice.experiments.store import ResultStore
 
 
-def draw_all(store: ResultStore, grid: dict[str, np.ndarray]) -> dict[str, Path]:
+def draw_all(store: ResultStore, results: Results) -> dict[str, Path]:
     """Writes every figure as PNG and PDF; name -> PNG."""
-    chosen = by_truth(grid, "paper")
+    chosen = by_truth(results.grid, "paper")
     figures = {"figure4": learning_curves(chosen), "mean_ratio": mean_ratios(chosen)}
     return store.write_figures(figures)
 
 
 def learning_curves(chosen: dict[tuple[str, float], Chosen]) -> Figure:
-    """MSE(ρ) of the three learners at the settings that the true error picks: mean and one standard deviation."""
+    """MSE(ρ) of the three learners at the settings with the smallest true error: mean and one standard deviation."""
     figure, axes = plt.subplots(2, 3, figsize=(11, 6), layout="constrained", sharex=True)
     for axis, discount in zip(axes.ravel(), DISCOUNTS, strict=True):
         for learner in LEARNERS:

@@ -1,6 +1,7 @@
 """Figure 4's grid: 3 learners × 6 discounts × 3 learning rates × 2 penalties × 30 runs, as a few compiled programs.
 
-DualDICE has no penalty, so that its two are the same runs; they are run all the same, for the grid to be the paper's.
+DualDICE has no penalty, so that its runs with the two penalties are the same; both are run, so that the grid is the
+paper's.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from itertools import product
 import numpy as np
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.estimators import DualDICE, Estimator, GenDICE, GradientDICE
+from gradientdice.estimators import DualDICE, GenDICE, GradientDICE
 from gradientdice.experiments.reacher.environment import TARGET_NOISE, Actor, noisy
 from gradientdice.experiments.reacher.protocols import DISCOUNTS, with_restarts
-from gradientdice.functions.inputs import network_inputs
 from gradientdice.functions.mlp import MLP
-from gradientdice.solvers.grid import hyper_parameters
-from gradientdice.solvers.neural.grid import NeuralGroup, NeuralOutcome, run_neural
-from gradientdice.solvers.neural.training import NeuralData
-from gradientdice.solvers.primal_dual import PrimalDual
+from gradientdice.problem.inputs import network_inputs
+from gradientdice.solvers.stochastic.cases import Case, case_numbers
+from gradientdice.solvers.stochastic.grid import collect, run_groups
+from gradientdice.solvers.stochastic.parts import Group
+from gradientdice.solvers.stochastic.primal_dual import PrimalDual
+from gradientdice.solvers.stochastic.setup import Setup, network_setup
+from gradientdice.solvers.stochastic.training import Outcome
 
 LEARNERS = ("GradientDICE", "GenDICE", "DualDICE")
 LEARNING_RATES = (0.01, 0.005, 0.001)
@@ -37,7 +40,7 @@ class Setting:
     penalty: float
 
     @property
-    def estimator(self) -> Estimator:
+    def estimator(self) -> GradientDICE | GenDICE | DualDICE:
         """With the paper's hyper-parameters."""
         if self.learner == "DualDICE":
             return DualDICE(self.discount)
@@ -53,8 +56,8 @@ def settings(discounts: tuple[float, ...] = DISCOUNTS) -> list[Setting]:
 def run_grid(data: Transitions, seeds: int = SEEDS) -> dict[str, np.ndarray]:
     """All runs: curves (setting, seed, record, 2) of ρ̂ and E[τ], under the paper's protocol and the corrected one.
 
-    Below discount 1 the two protocols train alike and differ in the truth alone; at discount 1 "corrected" has runs of
-    its own.
+    Below discount 1 the runs of the two protocols are the same, and only the truth differs; at discount 1 "corrected"
+    has its own runs.
     """
     return run_paper(data, seeds) | run_corrected(data, seeds)
 
@@ -74,19 +77,19 @@ def _run(
 ) -> dict[str, np.ndarray]:
     policy, functions = noisy(Actor.load(), TARGET_NOISE), MLP.paper()
     inputs = network_inputs(data, policy, functions.draws, np.random.default_rng(0))
-    on_device = NeuralData.create(inputs, discount)
-    groups = [_group(learner, discounts, functions, on_device) for learner in LEARNERS]
-    return _joined(name, run_neural(groups, range(seeds)))
+    setup = network_setup(functions, inputs, discount)
+    groups = [_group(learner, discounts, setup) for learner in LEARNERS]
+    return _joined(name, collect(run_groups(groups, range(seeds))))
 
 
-def _group(learner: str, discounts: tuple[float, ...], functions: MLP, data: NeuralData) -> NeuralGroup:
+def _group(learner: str, discounts: tuple[float, ...], setup: Setup) -> Group:
     chosen = [setting for setting in settings(discounts) if setting.learner == learner]
-    plans = [PrimalDual.paper(s.learning_rate).neural_plan(s.estimator, functions, with_ridge=False) for s in chosen]
-    hyper = hyper_parameters([setting.estimator for setting in chosen], [plan.schedule for plan in plans])
-    return NeuralGroup(plans[0], data, hyper)
+    cases: list[Case] = [(setting.estimator, PrimalDual.paper(setting.learning_rate)) for setting in chosen]
+    plan = cases[0][1].plan(cases[0][0], setup.functions)
+    return Group(plan, setup.source, setup.recorder, case_numbers(cases))
 
 
-def _joined(name: str, outcomes: list[NeuralOutcome]) -> dict[str, np.ndarray]:
+def _joined(name: str, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
     return {
         f"{name}_curve": np.concatenate([outcome.curve for outcome in outcomes]).astype(np.float32),
         f"{name}_diverged_at": np.concatenate([outcome.diverged_at for outcome in outcomes]),

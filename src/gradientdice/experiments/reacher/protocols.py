@@ -1,12 +1,12 @@
 """The two protocols under which Reacher is evaluated.
 
 "paper": the log as its text describes it. Below discount 1 the truth is the discounted return of 50-step episodes; at
-discount 1 it is their mean reward, although the log's transitions, without the resets, belong to no chain that has it
-as its average: nothing in (s, a, s') says that an episode is cut after 50 steps.
+discount 1 it is their mean reward, although it is not the average reward of the chain that the log shows: nothing in
+(s, a, s') says that an episode is cut after 50 steps.
 
-"corrected": a time limit is not an end, so that below discount 1 the truth is that of episodes that go on. At discount
-1 the chain is the one that restarts after 50 steps, whose stationary distribution exists; the step count is part of
-the state, so that it is a Markov chain. Initial states are the log's own in both.
+"corrected": a time limit is not an end, so that below discount 1 the truth is that of episodes that continue. At
+discount 1 the chain restarts after 50 steps, so that it has a stationary distribution; the step count is part of the
+state, so that it is a Markov chain. In both protocols the initial states are those of the log.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def truth(protocol: str) -> dict[float, tuple[float, float]]:
 
 
 def truth_episodes() -> int:
-    """How many episodes are behind it."""
+    """The number of episodes behind these values."""
     return int(_stored()["episodes"])
 
 

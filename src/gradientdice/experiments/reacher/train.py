@@ -1,9 +1,9 @@
 """Trains the TD3 actor that the Reacher experiment evaluates: `python -m gradientdice.experiments.reacher.train`.
 
 Stable-Baselines Jax's TD3 with the sizes of the TD3 paper (400 and 300 units, batches of 100, exploration noise 0.1),
-10⁶ steps of Gymnasium's Reacher-v5. As many updates as steps, fifty at a time, after each episode. Progress is kept
-every 50,000 steps, so that an interrupted training goes on from there; the mean return of 100 episodes without noise,
-at each of these points, is the training curve. It needs the extra `sb3`.
+10⁶ steps of Gymnasium's Reacher-v5. After each episode of fifty steps there are fifty updates. There is a checkpoint
+every 50,000 steps, from which an interrupted training continues; the mean return of 100 episodes without noise at each
+checkpoint is the training curve. It needs the extra `sb3`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import argparse
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import save_file
@@ -24,7 +25,7 @@ EVALUATION_EPISODES = 100
 
 
 def main() -> None:
-    """Trains, or goes on training, and writes actor.safetensors and training.csv."""
+    """Trains, or continues training, and writes actor.safetensors and training.csv."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("results/reacher/td3"))
     parser.add_argument("--seed", type=int, default=0)
@@ -37,8 +38,8 @@ def main() -> None:
 def train(folder: Path, seed: int, steps: int) -> None:
     """Trains in intervals, each of which ends with a checkpoint."""
     import gymnasium
-    from sbx import TD3
-    from stable_baselines3.common.noise import NormalActionNoise
+    from sbx import TD3  # pyright: ignore[reportMissingImports] - the extra is not among the tests' packages
+    from stable_baselines3.common.noise import NormalActionNoise  # pyright: ignore[reportMissingImports]
 
     environment = gymnasium.make(ENVIRONMENT)
     record = folder / "progress.json"
@@ -88,7 +89,7 @@ def train(folder: Path, seed: int, steps: int) -> None:
     write_atomically(folder / "training.csv", lambda path: Path(path).write_text("\n".join(lines) + "\n"))
 
 
-def _returns(model: object) -> np.ndarray:
+def _returns(model: Any) -> np.ndarray:
     """Returns of episodes without noise, with seeds of their own."""
     import gymnasium
 
@@ -97,16 +98,16 @@ def _returns(model: object) -> np.ndarray:
         observation, _ = environment.reset(seed=1_000_000 + episode)
         total, over = 0.0, False
         while not over:
-            action, _ = model.predict(observation, deterministic=True)  # type: ignore[attr-defined]
+            action, _ = model.predict(observation, deterministic=True)
             observation, reward, terminated, truncated, _ = environment.step(action)
             total, over = total + float(reward), terminated or truncated
         returns.append(total)
     return np.array(returns)
 
 
-def _weights(model: object) -> dict[str, np.ndarray]:
+def _weights(model: Any) -> dict[str, np.ndarray]:
     """The actor's layers, first to last, as weight (inputs × outputs) and bias."""
-    layers = model.policy.actor_state.params["params"]  # type: ignore[attr-defined]
+    layers = model.policy.actor_state.params["params"]
     flat: dict[str, np.ndarray] = {}
 
     def collect(tree: dict) -> None:

@@ -1,8 +1,9 @@
-"""Error against size and against overlap, one panel a benchmark; and who wins where, as one picture."""
+"""Error against size and against overlap, one panel per benchmark; and all estimators beside the best one."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -15,12 +16,13 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from gradientdice.experiments.shootout.analysis import errors, prepared, problem_name, whole
+from gradientdice.experiments.frames import column, kept, rows_where
+from gradientdice.experiments.shootout.analysis import CELL, errors, prepared, problem_name, whole
 from gradientdice.experiments.shootout.run import CROSS_FITTED, OWN
 from gradientdice.experiments.store import ResultStore
 
-# A few stand for their kind, so that lines can be told apart; the tables have all.
-SHOWN = {
+# One or two of each family, so that the lines can be distinguished; the tables have all.
+SHOWN: dict[str, dict[str, Any]] = {
     OWN: {"color": "#0b5fa5", "linewidth": 2.6, "marker": "o", "zorder": 5},
     CROSS_FITTED: {"color": "#2f9e8f", "linewidth": 1.6, "marker": "s"},
     "GEM": {"color": "#8a5fbf", "linewidth": 1.4, "marker": "^"},
@@ -51,18 +53,17 @@ def lines(table: pd.DataFrame, axis_name: str, label: str) -> Figure:
     count = -(-len(tasks) // columns)
     figure, axes = plt.subplots(count, columns, figsize=(13, 2.6 * count), layout="constrained", squeeze=False)
     for axis, (problem, discount) in zip(axes.ravel(), tasks, strict=False):
-        task = answered[(answered["problem"] == problem) & (answered["discount"] == discount)]
+        task = rows_where(answered, problem=problem, discount=discount)
+        sizes = sorted(column(task, "rows").unique())
         if axis_name == "rows":
-            task = task[task["overlap"] == task["overlap"].min()]
-            sizes = sorted(task["rows"].unique())
+            task = kept(task, task["overlap"] == column(task, "overlap").min())
             axis.set_xscale("log")
             axis.set_xticks(sizes, [f"{size:,}" for size in sizes])
             axis.xaxis.set_minor_formatter(NullFormatter())
         else:
-            sizes = np.sort(task["rows"].unique())
-            task = task[task["rows"] == sizes[len(sizes) // 2]]
+            task = rows_where(task, rows=sizes[len(sizes) // 2])
         for name, style in SHOWN.items():
-            own = task[task["estimator"] == name].sort_values(axis_name)
+            own = rows_where(task, estimator=name).sort_values(by=axis_name)
             if len(own):
                 axis.plot(own[axis_name], own["rmse"], label=name, markersize=4, **style)
         axis.set(yscale="log", title=f"{problem_name(problem)}, γ = {discount:g}")
@@ -80,11 +81,9 @@ def lines(table: pd.DataFrame, axis_name: str, label: str) -> Figure:
 
 
 def factors(table: pd.DataFrame) -> Figure:
-    """How many times the best estimator's error each one has: the median over a task's sizes and overlaps."""
+    """Each estimator's error divided by the best one's: the median over a task's sizes and overlaps."""
     answered = whole(table).copy()
-    answered["factor"] = answered["rmse"] / answered.groupby(["problem", "discount", "rows", "overlap"])[
-        "rmse"
-    ].transform("min")
+    answered["factor"] = answered["rmse"] / answered.groupby(list(CELL))["rmse"].transform("min")
     grid = answered.pivot_table(index="estimator", columns=["problem", "discount"], values="factor", aggfunc="median")
     grid = grid[answered[["problem", "discount"]].drop_duplicates().itertuples(index=False, name=None)]
     grid = grid.loc[grid.median(axis=1).sort_values().index]
@@ -94,9 +93,9 @@ def factors(table: pd.DataFrame) -> Figure:
         range(grid.shape[1]), [f"{problem_name(p)}, γ={d:g}" for p, d in grid.columns], rotation=40, ha="right"
     )
     axis.set_yticks(range(len(grid)), list(grid.index))
-    for row, column in np.argwhere(np.isfinite(grid.to_numpy())):
-        value = grid.iat[row, column]
+    for row, task in np.argwhere(np.isfinite(grid.to_numpy())):
+        value = grid.iat[row, task]
         text = f"{value:.1f}" if value < 10 else f"{value:.0f}" if value < 1000 else ">999"
-        axis.text(column, row, text, ha="center", va="center", fontsize=7, color="white" if value > 25 else "black")
+        axis.text(task, row, text, ha="center", va="center", fontsize=7, color="white" if value > 25 else "black")
     figure.colorbar(image, label="times the best estimator's error", pad=0.01)
     return figure

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.functions.design import Functions
+from gradientdice.functions import LinearFunctions as Functions
 from gradientdice.functions.linear import LinearFeatures
 from gradientdice.functions.tabular import Tabular
 from gradientdice.mdp import (
@@ -80,13 +80,8 @@ def mixed(target: np.ndarray, behavior: np.ndarray, overlap: float) -> np.ndarra
 
 def first_rows(data: Transitions, rows: int) -> Transitions:
     """A log cut to a number of rows; the last episode may be cut short."""
-    columns = {field.name: getattr(data, field.name) for field in fields(data)}
-    return Transitions(
-        **{
-            name: value if value is None or name == "initial_states" else value[:rows]
-            for name, value in columns.items()
-        }
-    )
+    columns = {field.name: getattr(data, field.name) for field in fields(data) if field.name != "initial_states"}
+    return replace(data, **{name: value[:rows] for name, value in columns.items() if value is not None})
 
 
 def _tabular(
@@ -120,7 +115,7 @@ def _tabular(
         sizes,
         log,
         TabularPolicy(target[:states]),
-        functions or Tabular(states, mdp.num_actions, stand_in=True),
+        functions or Tabular(states, mdp.num_actions),
         lambda discount: (mdp.value(target, discount), 0.0),
     )
 
@@ -164,7 +159,7 @@ def _model_fail() -> Problem:
         )
 
     target = np.asarray(seen.policy)[:1]
-    return replace(seen, log=log, policy=TabularPolicy(target), functions=Tabular(1, 2, stand_in=True))
+    return replace(seen, log=log, policy=TabularPolicy(target), functions=Tabular(1, 2))
 
 
 def _baird() -> Problem:

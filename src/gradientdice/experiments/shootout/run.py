@@ -1,4 +1,4 @@
-"""Every estimator on every benchmark, at several sizes and overlaps: values, intervals, times, and compare's pick."""
+"""Every estimator on every benchmark, at several sizes and overlaps: values, intervals, times, and compare's choice."""
 
 from __future__ import annotations
 
@@ -15,30 +15,29 @@ import pandas as pd
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
-from gradientdice.estimators import DualDICE, GenDICE, GradientDICE
+from gradientdice.estimators import RELATED, DualDICE, GenDICE, GradientDICE, RegularizedLagrangian
+from gradientdice.evaluation.compare import compare
+from gradientdice.evaluation.evaluate import evaluate
 from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.shootout.control import CONTROL
 from gradientdice.experiments.shootout.problems import TABULAR, Problem
 from gradientdice.experiments.store import ResultStore
 from gradientdice.functions.tabular import Tabular
-from gradientdice.inference.compare import compare
-from gradientdice.inference.evaluate import evaluate
 from gradientdice.provenance import provenance
-from gradientdice.related import RELATED, RegularizedLagrangian
-from gradientdice.solvers.primal_dual import PrimalDual
+from gradientdice.solvers.stochastic.primal_dual import PrimalDual
 
 PROBLEMS = {**TABULAR, **CONTROL}
 # Those that take longest come last.
 ORDER = sorted(PROBLEMS, key=lambda name: name in ("taxi", "page-rank"))
 OWN, CROSS_FITTED = "GradientDICE", "cross-fitted"
 GEN, DUAL = "GenDICE", "DualDICE, p = 1.5"
-# One setting for all benchmarks with features: nothing is picked by the truth.
+# One setting for all benchmarks with features: nothing is tuned on the truth.
 LEARNED = PrimalDual(10_000, learning_rate=0.1, batch_size=32)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How many logs a cell has, how many of a problem's sizes are used, and how much overlap there is.
+    """How many logs there are per cell, how many of a problem's sizes are used, and how much overlap there is.
 
     Taxi and PageRank, whose logs take longest, may have fewer.
     """
@@ -80,7 +79,7 @@ def cells(scale: Scale) -> Iterator[Cell]:
 
 
 def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore, pd.DataFrame]:
-    """Runs what is missing and gathers it in one table."""
+    """Runs what is missing and gathers it in one table: one row per log and estimator."""
     settings = {"sizes": scale.sizes, "overlaps": list(scale.overlaps)}
     store = ResultStore(folder, "shootout", settings, force=force)
     truths = {name: store.part(f"truth-{name}.json") for name in PROBLEMS}
@@ -88,7 +87,7 @@ def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore
     grid = list(cells(scale))
     parts = {store.part(cell.name): (cell,) for cell in grid}
     fill_parts(store, "logs", parts, answers)
-    # With the two large tables they would only be GradientDICE's number again, and take long.
+    # On the two large tables they would repeat GradientDICE's number, and take long.
     large = {name for name, problem in PROBLEMS.items() if problem().large}
     more = {store.part(f"saddle-{cell.name}"): (cell,) for cell in grid if cell.problem not in large}
     fill_parts(store, "saddle points", more, saddle_points)
@@ -111,14 +110,15 @@ def truth(name: str) -> dict[str, tuple[float, float]]:
 def estimators(problem: Problem, discount: float) -> dict[str, Any]:
     """Name -> estimator, with their defaults; those of `saddle_points` are left out."""
     found: dict[str, Any] = {OWN: GradientDICE(discount), "DualDICE, χ²": DualDICE(discount, power=2.0)}
-    found |= {kind.__name__: kind(discount) for kind in RELATED.values()}
+    related: list[Any] = list(RELATED.values())  # classes that take a discount, which their protocol does not say
+    found |= {kind.__name__: kind(discount) for kind in related}
     if problem.tabular:
         found["BestDICE"] = RegularizedLagrangian.best_dice(discount)
     return found
 
 
 def answers(cell: Cell) -> list[dict[str, Any]]:
-    """One row an estimator."""
+    """One row per estimator."""
     problem, data = _log(cell)
     names = estimators(problem, cell.discount)
     by_text = {repr(estimator): name for name, estimator in names.items()}
@@ -134,7 +134,7 @@ def answers(cell: Cell) -> list[dict[str, Any]]:
 
 
 def saddle_points(cell: Cell) -> list[dict[str, Any]]:
-    """GenDICE and DualDICE as their authors have them: exact with a table, else learned for want of a closed form."""
+    """GenDICE and DualDICE as published: exact with a table, learned with features, where they have no closed form."""
     problem, data = _log(cell)
     solver = None if isinstance(problem.functions, Tabular) else LEARNED
     rows = []

@@ -1,0 +1,116 @@
+"""`gradientdice evaluate` and `gradientdice compare`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gradientdice.cli.options import (
+    FAILED,
+    NOT_TRUSTED,
+    Columns,
+    Confidence,
+    Discount,
+    Force,
+    Json,
+    Log,
+    PolicyOption,
+    column_names,
+)
+from gradientdice.errors import InputError
+
+if TYPE_CHECKING:
+    from gradientdice.estimators import Estimator
+
+
+class Interval(StrEnum):
+    """The names of the interval methods."""
+
+    normal = "normal"
+    bootstrap = "bootstrap"
+    likelihood = "likelihood"
+
+
+def evaluate(
+    log: Log,
+    policy: PolicyOption,
+    discount: Discount,
+    column: Columns = None,
+    confidence: Confidence = 0.95,
+    interval: Annotated[Interval, typer.Option("--interval", help="How the interval is made.")] = Interval.normal,
+    report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.")] = None,
+    json: Json = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 if the verdict is 'do not trust'.")] = False,
+    force: Force = False,
+) -> None:
+    """The value of a policy from a log, with an interval and a verdict."""
+    import gradientdice as gd
+    from gradientdice.estimators.doubly_robust.search import searching
+    from gradientdice.evaluation.compare import compare_problem
+    from gradientdice.evaluation.estimators import chosen_estimator
+    from gradientdice.evaluation.evaluate import evaluate_problem
+    from gradientdice.evaluation.finish import Intervals
+    from gradientdice.inference.intervals import require_confidence
+    from gradientdice.policies.specification import load_policy
+
+    methods = {
+        Interval.normal: gd.NormalInterval,
+        Interval.bootstrap: gd.BootstrapInterval,
+        Interval.likelihood: gd.EmpiricalLikelihood,
+    }
+    if report is not None and report.exists() and not force:
+        raise InputError(f"{report} exists. Choose another name, or give --force to replace it.")
+    data, target = gd.load(log, columns=column_names(column)), load_policy(policy, log)
+    # One problem for both: the search and the moments are shared with the comparison.
+    problem = gd.Problem(data, target, search=searching(discount), progress=True)
+    intervals = Intervals(methods[interval](), require_confidence(confidence))
+    estimate = evaluate_problem(problem, chosen_estimator(None, discount), intervals)
+    typer.echo(estimate.to_json() if json else str(estimate))
+    if report is not None:
+        comparison = compare_problem(problem, _estimators(discount), Intervals(confidence=confidence))
+        estimate.report(report, comparison=comparison, force=force)
+        typer.echo(f"Wrote {report}.", err=True)
+    if not estimate.status.ok:
+        raise typer.Exit(FAILED)
+    if strict and estimate.verdict is gd.Verdict.DO_NOT_TRUST:
+        raise typer.Exit(NOT_TRUSTED)
+
+
+def compare(
+    log: Log,
+    policy: PolicyOption,
+    discount: Discount,
+    column: Columns = None,
+    confidence: Confidence = 0.95,
+    json: Json = False,
+) -> None:
+    """Every estimator on one log, side by side, ranked by held-out Bellman loss and precision."""
+    import gradientdice as gd
+    from gradientdice.policies.specification import load_policy
+
+    data, target = gd.load(log, columns=column_names(column)), load_policy(policy, log)
+    table = gd.compare(data, target, _estimators(discount), confidence=confidence)
+    if json:
+        typer.echo(table.to_json(orient="records", indent=2))
+        return
+    for row in table.to_dict("records"):
+        typer.echo(_as_text({str(name): value for name, value in row.items()}))
+
+
+def _as_text(row: dict[str, Any]) -> str:
+    mark = "  ← use this" if row["choice"] else ""
+    known = row["low"] is not None and row["low"] == row["low"]  # pandas makes None a NaN beside numbers
+    interval = f"[{row['low']:.6g}, {row['high']:.6g}]" if known else "(no interval)"
+    figures = row["note"] or f"{row['value']:.6g}  {interval}  {row['verdict']}"
+    remarks = f"\n    ({row['remarks']})" if row["remarks"] else ""
+    return f"{row['estimator']}{mark}\n    {figures.rstrip()}{remarks}"
+
+
+def _estimators(discount: float) -> list[Estimator]:
+    import gradientdice as gd
+
+    every: list[Any] = [*gd.ESTIMATORS.values(), *gd.RELATED.values()]
+    return [estimator(discount) for estimator in every] + [gd.DualDICE(discount, power=2.0)]

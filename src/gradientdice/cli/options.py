@@ -1,0 +1,37 @@
+"""Arguments, options and exit codes that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gradientdice.errors import InputError
+
+REFUSED, FAILED, NOT_TRUSTED = 2, 3, 4
+
+Log = Annotated[Path, typer.Argument(help="The log: a .parquet (file or folder), .npz or .csv file.")]
+PolicyOption = Annotated[
+    str,
+    typer.Option("--policy", help="module:name, a table as .csv, .npy or .npz, or 'columns' for columns of the log."),
+]
+Discount = Annotated[float, typer.Option("--discount", help="γ; 1 is the average reward.")]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option("--column", help="field=name, for a log with other names; may be given several times."),
+]
+Confidence = Annotated[float, typer.Option("--confidence", help="Of the interval.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+
+
+def column_names(columns: list[str] | None) -> dict[str, str]:
+    """The values of --column as field -> name."""
+    pairs = [column.partition("=") for column in columns or []]
+    for field, equals, name in pairs:
+        if not (field and equals and name):
+            raise InputError(
+                f"--column {field}{equals}{name}: write field=name, for example --column states=observation."
+            )
+    return {field: name for field, _, name in pairs}

@@ -1,0 +1,68 @@
+"""The default with nothing to tune: GradientDICE where the functions are known, else searched features, doubly robust,
+
+    ρ̂ = (1−γ) E_μ0[V] + E[τ (r + γV' − Q)],     at γ = 1:  E[τ (r + V' − Q)] / E[τ].
+
+With a table, or with functions that the user gives, the answer is GradientDICE's. On continuous states without
+functions kernel features are searched for (`search.py`), and the answer is the chosen candidate's, with the τ and Q of
+fits that did not see the row.
+
+References:
+    Zhang, Liu and Whiteson, GradientDICE, ICML 2020; Kallus and Uehara, Double Reinforcement Learning, JMLR 2020.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gradientdice.errors import require_number
+from gradientdice.estimators.answer import Answer
+from gradientdice.estimators.doubly_robust.search import FunctionSearch, searching
+from gradientdice.estimators.saddle.gradient_dice import GradientDICE
+from gradientdice.inference.flow import flow_residuals
+from gradientdice.problem.problem import Problem
+from gradientdice.solvers.saddle import Solver
+
+
+@dataclass(frozen=True)
+class Automatic:
+    """The untuned default.
+
+    Attributes:
+        discount: γ in [0, 1]; 1 is the average reward.
+
+    Example:
+        >>> import gradientdice as gd
+        >>> gd.Automatic(0.99).discount
+        0.99
+    """
+
+    discount: float
+
+    def __post_init__(self) -> None:
+        require_number("discount", self.discount, low=0, high=1)
+
+    def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
+        """GradientDICE's answer, or that of the chosen candidate of a search."""
+        if solver is not None or not problem.is_searched:
+            plain = GradientDICE(self.discount)
+            found = plain.answer(problem, solver)
+            return found if found.method else replace(found, method=repr(plain))
+        search = searching(self.discount)(problem) if problem.search is None else problem.chosen
+        assert isinstance(search, FunctionSearch)
+        chosen = search.chosen
+        assert chosen.answer.ratio is not None
+        ((flow, noise),) = flow_residuals(
+            problem.data, problem.policy, self.discount, [chosen.answer.ratio], problem.seed
+        )
+        evidence = replace(
+            chosen.answer.evidence,
+            misfit=chosen.loss / chosen.noise if chosen.noise > 0 else 0.0,
+            flow=flow / noise if noise > 0 else 0.0,
+        )
+        return replace(
+            chosen.answer,
+            evidence=evidence,
+            functions=repr(chosen.functions),
+            method=f"doubly robust GradientDICE(discount={self.discount:g}), cross-fitted",
+            notes=(),
+        )

@@ -1,0 +1,1 @@
+"""Estimators by a Q-function: LSTDQ and fitted Q evaluation."""

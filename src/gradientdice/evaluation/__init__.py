@@ -1,0 +1,1 @@
+"""The front door: `evaluate`, `compare`, `sweep` and the `Estimate` that they give back."""

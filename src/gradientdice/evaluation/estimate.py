@@ -1,0 +1,166 @@
+"""The answer: a number, an interval, and the evidence for trusting it."""
+
+from __future__ import annotations
+
+import html
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from gradientdice.inference.diagnostics import Diagnostics, Verdict
+from gradientdice.inference.movement import Movement
+from gradientdice.solvers.solution import Solution
+from gradientdice.solvers.status import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+NO_RATIO = (
+    "the estimator has no ratio, so that nothing says how well the log covers the policy; what would help: compare"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """The estimated value of a policy.
+
+    Attributes:
+        value: ρ_γ: (1−γ)-normalised below discount 1, the average reward at 1.
+        interval: (low, high), or None if the solver gives no influence values.
+        standard_error: of the value, or None.
+        confidence: of the interval.
+        discount: γ.
+        estimator: its name and settings.
+        functions: the function class.
+        ratio: τ at each transition; None if the estimator has none.
+        behavior_mean: the log's own (weighted) mean reward.
+        diagnostics: the evidence; None without a ratio.
+        status: how the solve ended.
+        solution: the parameters behind it; None if no system was solved.
+        num_rows: transitions used.
+        num_clusters: independent units: episodes, or rows.
+        movements: where the target's mass moves.
+        notes: what the reader should know about how it was made.
+        cautions: reasons why the value may not be the policy's, whatever the diagnostics say.
+        provenance: versions and settings.
+    """
+
+    value: float
+    interval: tuple[float, float] | None
+    standard_error: float | None
+    confidence: float
+    discount: float
+    estimator: str
+    functions: str
+    ratio: Float[np.ndarray, " n"] | None
+    behavior_mean: float
+    diagnostics: Diagnostics | None
+    status: Status
+    solution: Solution | None
+    num_rows: int
+    num_clusters: int
+    movements: tuple[Movement, ...]
+    notes: tuple[str, ...]
+    provenance: dict[str, Any]
+    cautions: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> float | None:
+        """Value / (1−γ), the expected discounted return; None at discount 1."""
+        return None if self.discount == 1 else self.value / (1 - self.discount)
+
+    @property
+    def verdict(self) -> Verdict:
+        """trust, caution or do not trust."""
+        if not self.status.ok:
+            return Verdict.DO_NOT_TRUST
+        found = Verdict.CAUTION if self.diagnostics is None else self.diagnostics.verdict
+        return Verdict.CAUTION if self.cautions and found is Verdict.TRUST else found
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the verdict is not better."""
+        if not self.status.ok:
+            return [self.status.message]
+        found = [NO_RATIO] if self.diagnostics is None else self.diagnostics.reasons
+        return [*found, *self.cautions]
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The summary as pairs of a name and a text."""
+        criterion = "average reward" if self.discount == 1 else f"discount {self.discount:g}"
+        rows = [("value", f"{self.value:.6g}  ({criterion})")]
+        if self.interval is not None:
+            rows.append((f"{self.confidence:.0%} interval", f"{self.interval[0]:.6g} to {self.interval[1]:.6g}"))
+            rows.append(("standard error", f"{self.standard_error:.3g}"))
+        if self.total is not None:
+            rows.append(("value / (1 − γ)", f"{self.total:.6g}"))
+        rows.append(("logged mean", f"{self.behavior_mean:.6g}"))
+        rows.append(("verdict", str(self.verdict)))
+        rows += [("  because", reason) for reason in self.reasons]
+        units = f"{self.num_rows:,} transitions"
+        if self.num_clusters != self.num_rows:
+            units += f" in {self.num_clusters:,} episodes"
+        if self.diagnostics is not None:
+            units += f", effective {self.diagnostics.effective_sample_size:,.0f}"
+        rows.append(("data", units))
+        rows.append(("method", f"{self.estimator} on {self.functions}" if self.functions else self.estimator))
+        rows += [("note", note) for note in self.notes]
+        return rows
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
+
+    def _repr_html_(self) -> str:
+        style = "text-align:left;padding-right:1em"
+        cells = "".join(
+            f"<tr><th style='{style}'>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
+            for name, text in self.rows()
+        )
+        return f"<table>{cells}</table>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types; the per-row ratio is left out."""
+        return {
+            "value": self.value,
+            "interval": None if self.interval is None else list(self.interval),
+            "standard_error": self.standard_error,
+            "confidence": self.confidence,
+            "discount": self.discount,
+            "total": self.total,
+            "behavior_mean": self.behavior_mean,
+            "verdict": str(self.verdict),
+            "reasons": self.reasons,
+            "status": str(self.status),
+            "estimator": self.estimator,
+            "functions": self.functions,
+            "num_rows": self.num_rows,
+            "num_clusters": self.num_clusters,
+            "movements": [asdict(movement) for movement in self.movements],
+            "notes": list(self.notes),
+            "diagnostics": None if self.diagnostics is None else self.diagnostics.to_dict(),
+            "provenance": self.provenance,
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def plot(self) -> Figure:
+        """The value and its interval beside the logged mean, and the ratio's distribution: a matplotlib figure."""
+        from gradientdice.report.plots import estimate_figure
+
+        return estimate_figure(self)
+
+    def report(self, path: str | Path, *, comparison: pd.DataFrame | None = None, force: bool = False) -> None:
+        """Writes one self-contained HTML file, with `compare`'s table if given; replaces one only with `force`."""
+        from gradientdice.report.page import write_report
+
+        write_report(self, path, comparison=comparison, force=force)

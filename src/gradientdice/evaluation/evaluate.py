@@ -1,0 +1,92 @@
+"""`evaluate`: from a log and a policy to an answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError
+from gradientdice.estimators.answer import Estimator
+from gradientdice.estimators.doubly_robust.search import searching
+from gradientdice.evaluation.estimate import Estimate
+from gradientdice.evaluation.estimators import chosen_estimator
+from gradientdice.evaluation.finish import Intervals, finish
+from gradientdice.functions import Functions
+from gradientdice.inference.intervals import IntervalMethod, NormalInterval, require_confidence
+from gradientdice.policies import Policy
+from gradientdice.problem.problem import Problem
+from gradientdice.solvers.saddle import SaddleObjective, Solver
+
+
+def evaluate(
+    data: Transitions,
+    policy: Policy,
+    estimator: Estimator | SaddleObjective | None = None,
+    *,
+    discount: float | None = None,
+    functions: Functions | None = None,
+    solver: Solver | None = None,
+    interval: IntervalMethod | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    progress: bool = False,
+    checkpoint: str | Path | None = None,
+) -> Estimate:
+    """How well would this policy do?
+
+    Args:
+        data: the log.
+        policy: the policy to evaluate.
+        estimator: by default `Automatic`: GradientDICE where the functions are known, else searched features; any of
+            ESTIMATORS and RELATED, or an object of your own with `discount` and `answer(problem, solver)`.
+        discount: γ, if no estimator is given; 1 is the average reward.
+        functions: the function class; by default a table where states and actions are few whole numbers, else kernel
+            features that are searched for, if the estimator needs any. `MLP` is for networks.
+        solver: for saddle estimators, by default the closed form; for networks a cross-fitted doubly robust answer.
+        interval: by default `NormalInterval`; or `BootstrapInterval`, `EmpiricalLikelihood`.
+        confidence: of the interval.
+        seed: for whatever is random.
+        progress: whether to show a progress bar on a terminal while features are chosen or networks trained.
+        checkpoint: with a stochastic solver, a folder to which the training writes as it goes and from which it goes
+            on.
+
+    Returns:
+        The value, its interval, diagnostics and a verdict.
+
+    Raises:
+        InputError: if the input cannot be used; the message says what would work.
+
+    Example:
+        >>> import numpy as np, gradientdice as gd
+        >>> mdp, target = gd.mdp.boyan_chain("continuing"), np.tile([0.1, 0.9], (13, 1))
+        >>> data = mdp.sample(20_000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
+        >>> estimate = gd.evaluate(data, gd.TabularPolicy(target), discount=1.0)
+        >>> low, high = estimate.interval
+        >>> bool(low < mdp.value(target, 1.0) < high), str(estimate.verdict)
+        (True, 'trust')
+    """
+    intervals = Intervals(interval or NormalInterval(), require_confidence(confidence), required=interval is not None)
+    chosen = chosen_estimator(estimator, discount)
+    solver = _with_checkpoint(solver, checkpoint)
+    problem = Problem(data, policy, functions, seed, searching(chosen.discount), progress)
+    return evaluate_problem(problem, chosen, intervals, solver)
+
+
+def evaluate_problem(
+    problem: Problem, estimator: Estimator, intervals: Intervals, solver: Solver | None = None
+) -> Estimate:
+    """The same for a problem that is built already, so that several answers share what it holds."""
+    return finish(problem, estimator, estimator.answer(problem, solver), intervals, solver)
+
+
+def _with_checkpoint(solver: Any, checkpoint: str | Path | None) -> Any:
+    """The solver, writing to a folder as it goes; an error if there is none that could."""
+    if checkpoint is None:
+        return solver
+    if not hasattr(solver, "checkpoint"):
+        raise InputError(
+            "checkpoint= is for training by a stochastic solver: give solver=PrimalDual(…) too, or leave it out."
+        )
+    return replace(solver, checkpoint=Path(checkpoint))

@@ -1,0 +1,177 @@
+"""`sweep`: every estimator × function class × solver × seed on one log, as a long-format table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError, require_count, require_number
+from gradientdice.functions import Functions
+from gradientdice.functions.mlp import MLP
+from gradientdice.policies import Policy
+from gradientdice.problem.problem import Problem
+from gradientdice.progress import progress_bar
+from gradientdice.provenance import provenance
+from gradientdice.solvers.saddle import SaddleObjective
+from gradientdice.solvers.status import Status
+from gradientdice.solvers.stochastic.cases import Case, case_numbers, describe, group_cases
+from gradientdice.solvers.stochastic.grid import collect, run_groups
+from gradientdice.solvers.stochastic.parts import Group
+from gradientdice.solvers.stochastic.primal_dual import PrimalDual
+from gradientdice.solvers.stochastic.setup import has_ends, log_setup
+from gradientdice.solvers.stochastic.training import Outcome
+
+
+def sweep(
+    data: Transitions,
+    policy: Policy,
+    estimators: SaddleObjective | Sequence[SaddleObjective],
+    functions: Functions | Sequence[Functions],
+    solver: PrimalDual | Sequence[PrimalDual],
+    seeds: int | Sequence[int] = 30,
+    *,
+    progress: bool = True,
+    max_bytes: int | None = None,
+    checkpoint: str | Path | None = None,
+) -> pd.DataFrame:
+    """Trains every combination on a log and records its value estimates.
+
+    Combinations that differ only in numbers (discount, norm_penalty, ridge, learning rate) and seeds run in
+    one compiled program; runs of the same seed see the same transitions.
+
+    Args:
+        data: the log.
+        policy: the target policy.
+        estimators: one or several; any object with `discount`, `ridge`, `ratio_minimises`, `ratio` and `objective`.
+        functions: one or several function classes.
+        solver: one or several `PrimalDual`.
+        seeds: how many (0, 1, …), or which.
+        progress: whether to show a progress bar on a terminal.
+        max_bytes: the memory that the programs may take; a larger grid runs in parts. None leaves it to the device.
+        checkpoint: a folder to which the runs write as they go and from which they go on.
+
+    Returns:
+        A table with one row for each recorded point of each run: the combination, its seed, the step, the value
+        estimate, the mean ratio, and how the run ended. `attrs["provenance"]` has versions, seeds and the grid.
+
+    Example:
+        >>> import numpy as np, gradientdice as gd
+        >>> mdp, target = gd.mdp.boyan_chain("episodic"), gd.TabularPolicy(np.tile([0.1, 0.9], (13, 1)))
+        >>> data = mdp.sample(2000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
+        >>> table = gd.sweep(data, target, [gd.GradientDICE(0.5), gd.GradientDICE(0.9)], gd.Tabular(13, 2),
+        ...                  gd.PrimalDual(steps=100, learning_rate=0.1, record_every=50), seeds=3)
+        >>> len(table)
+        12
+    """
+    seed_list = _checked_seeds(seeds)
+    cases: list[Case] = [(e, s) for e in _checked_estimators(estimators) for s in _checked_solvers(solver)]
+    cells = []
+    for position, function in enumerate(_as_list("functions", functions)):
+        if function is None:
+            raise InputError("functions must be one or several function classes, such as Tabular(…), not None.")
+        cells += _cells(Problem(data, policy, function), position, cases)
+    groups = [cell.group for cell in cells]
+    total = sum(group.size * len(seed_list) * sum(1 for _ in group.plan.blocks()) for group in groups)
+    with progress_bar("blocks of steps", total, "value") if progress else nullcontext() as bar:
+
+        def watch(blocks: int, figures: np.ndarray) -> None:
+            if bar is not None:
+                bar(blocks, f"{np.median(figures[:, 0]):.5g}")
+
+        folder = None if checkpoint is None else Path(checkpoint)
+        outcomes = collect(run_groups(groups, seed_list, max_bytes=max_bytes, checkpoint=folder, watch=watch))
+    tables = [_long_table(cell, outcome, seed_list) for cell, outcome in zip(cells, outcomes, strict=True)]
+    table = pd.concat(tables, ignore_index=True)
+    table.attrs["provenance"] = provenance(seeds=seed_list, grid=[describe(*case) for case in cases], rows=len(data))
+    return table
+
+
+@dataclass(frozen=True, eq=False)
+class _Cell:
+    """Cases that run as one group, and the columns that they have in common."""
+
+    cases: list[Case]
+    group: Group
+    labels: dict[str, Any]
+
+
+def _cells(problem: Problem, position: int, cases: Sequence[Case]) -> list[_Cell]:
+    """One cell for each program that the cases need with these functions."""
+    functions = problem.functions
+    name = repr(functions) if isinstance(functions, MLP) else type(functions).__name__
+    lowest = min(estimator.discount for estimator, _ in cases)
+    # At discount 1 a log with ends is another log: there they restart.
+    separate = has_ends(problem)
+    setups = {lowest: log_setup(problem, lowest)}
+    cells = []
+    for plan, numbers in group_cases(cases, setups[lowest].functions, split_average=separate):
+        chosen = [cases[number] for number in numbers]
+        discount = min(estimator.discount for estimator, _ in chosen) if separate else lowest
+        kind = lowest if discount < 1 else discount
+        if kind not in setups:
+            setups[kind] = log_setup(problem, kind)
+        _, source, recorder = setups[kind]
+        group = Group(plan, source, recorder, case_numbers(chosen))
+        cells.append(_Cell(chosen, group, {"functions": name, "functions_number": position}))
+    return cells
+
+
+def _long_table(cell: _Cell, outcome: Outcome, seeds: Sequence[int]) -> pd.DataFrame:
+    """One row for each case, seed and recorded step."""
+    steps = cell.group.plan.record_steps()
+    described = pd.DataFrame([{**cell.labels, **describe(*case)} for case in cell.cases])
+    case, seed, step = (index.ravel() for index in np.indices((len(cell.cases), len(seeds), len(steps))))
+    table = described.iloc[case].reset_index(drop=True)
+    table["seed"], table["step"] = np.asarray(seeds)[seed], steps[step]
+    for number, name in enumerate(cell.group.recorder.names):
+        table[name] = outcome.curve[case, seed, step, number].astype(np.float64)
+    diverged = outcome.diverged_at[case, seed] >= 0
+    table["status"] = np.where(diverged, str(Status.DIVERGED), str(Status.OK))
+    return table
+
+
+def _checked_seeds(seeds: Any) -> list[int]:
+    if isinstance(seeds, (int, np.integer)):
+        return list(range(require_count("seeds", seeds)))
+    if not isinstance(seeds, (list, tuple, range, np.ndarray)):
+        raise InputError(f"seeds must be a whole number or a list of them, not {seeds!r}.")
+    if not len(seeds):
+        raise InputError("seeds must not be empty: a sweep needs at least one.")
+    return [require_count("seeds", seed, low=0) for seed in seeds]
+
+
+def _checked_estimators(estimators: Any) -> list[SaddleObjective]:
+    found = _as_list("estimators", estimators)
+    for estimator in found:
+        if isinstance(estimator, type) or not isinstance(estimator, SaddleObjective):
+            raise InputError(
+                f"estimators must be saddle objectives such as GradientDICE(0.9), not {estimator!r}: objects with "
+                "discount, ridge, ratio_minimises, ratio(raw) and objective(terms)."
+            )
+        require_number("estimators: discount", estimator.discount, low=0, high=1)
+        require_number("estimators: ridge", estimator.ridge, low=0)
+    return found
+
+
+def _checked_solvers(solver: Any) -> list[PrimalDual]:
+    found = _as_list("solver", solver)
+    for one in found:
+        if not isinstance(one, PrimalDual):
+            raise InputError(f"solver must be PrimalDual(…) or a list of them, not {one!r}.")
+        if one.checkpoint is not None:
+            raise InputError("solver: a sweep takes one folder for all of its runs, as sweep(…, checkpoint=folder).")
+    return found
+
+
+def _as_list(name: str, value: Any) -> list[Any]:
+    found = list(value) if isinstance(value, (list, tuple)) else [value]
+    if not found:
+        raise InputError(f"{name} must not be empty: a sweep needs at least one.")
+    return found

@@ -1,0 +1,105 @@
+"""The experiments that `gradientdice reproduce` knows, one entry each.
+
+An experiment is a package of this folder and an entry here. The package has a module `experiment` with its `Steps`, and
+its results page as a Jinja template, `page.md.jinja`. The package is imported when the experiment runs, so that the
+list itself costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gradientdice.experiments.steps import Steps
+
+
+@dataclass(frozen=True)
+class Option:
+    """An integer option of the command, which sets a field of the experiment's scale.
+
+    Attributes:
+        field: the field of the scale.
+        default: its value at full scale, for the help text.
+        help: what it is.
+    """
+
+    field: str
+    default: int
+    help: str
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What the command line needs to know about an experiment before it runs.
+
+    Attributes:
+        name: its name on the command line. The package has the same name, with underscores.
+        help: one sentence about it.
+        quick: what is smaller with --quick; None for an experiment that is always quick.
+        options: options beside those that every experiment has.
+    """
+
+    name: str
+    help: str
+    quick: str | None = None
+    options: tuple[Option, ...] = ()
+
+    @property
+    def package(self) -> str:
+        """The name of its package in this folder, and of its page."""
+        return self.name.replace("-", "_")
+
+    def load(self) -> Steps[Any, Any]:
+        """Imports the experiment."""
+        return import_module(f"gradientdice.experiments.{self.package}.experiment").STEPS
+
+
+EXPERIMENTS = {
+    experiment.name: experiment
+    for experiment in (
+        Experiment(
+            "boyan",
+            "Boyan's Chain, figures 2 and 3: 9,720 runs, three studies of our own, and the closed form.",
+            quick="Shorter and fewer runs: within a minute.",
+        ),
+        Experiment(
+            "hard-example",
+            "The one-state example on which GenDICE's gradient vanishes at a wrong point.",
+        ),
+        Experiment(
+            "coverage",
+            "How often intervals cover the truth, and how wide they are: six MDPs, right and wrong features.",
+            quick="Few replications: within a few minutes.",
+        ),
+        Experiment(
+            "verdicts",
+            "How often each verdict is right: good and bad overlap, few and many rows, right and wrong features.",
+            quick="Few replications.",
+        ),
+        Experiment(
+            "continuous",
+            "The default answer on pendulum, CartPole and MountainCar, without tuning.",
+            quick="Smaller and fewer logs.",
+            options=(Option("replications", 50, "Logs per problem."),),
+        ),
+        Experiment(
+            "reacher",
+            "Reacher with networks, figure 4: 3,240 runs, and our own answer beside them.",
+            quick="A small log and few runs: within five minutes.",
+            options=(Option("logs", 20, "Logs for our own answer."),),
+        ),
+        Experiment(
+            "neural",
+            "How often the intervals of neural answers cover the truth: 100 logs each of pendulum and Reacher.",
+            quick="Two logs per problem.",
+        ),
+        Experiment(
+            "shootout",
+            "Every estimator on every benchmark, at several sizes and overlaps, and a guide for choosing.",
+            quick="Two small logs per cell: within three minutes.",
+            options=(Option("large_seeds", 20, "Logs per cell of Taxi and PageRank."),),
+        ),
+    )
+}

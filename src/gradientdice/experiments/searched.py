@@ -1,0 +1,27 @@
+"""The default answer at several discounts on one log, with the search's candidates; discounts share each pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.estimators.doubly_robust.automatic import Automatic
+from gradientdice.estimators.doubly_robust.search import FunctionSearch, search_functions
+from gradientdice.evaluation.estimate import Estimate
+from gradientdice.evaluation.evaluate import evaluate_problem
+from gradientdice.evaluation.finish import Intervals
+from gradientdice.policies import Policy
+from gradientdice.problem.problem import Problem
+
+
+def searched_answers(
+    data: Transitions, policy: Policy, discounts: Sequence[float], intervals: Intervals, seed: int
+) -> list[tuple[FunctionSearch, Estimate]]:
+    """For each discount the search and the estimate that `evaluate` gives."""
+    problem = Problem(data, policy, seed=seed)
+    answers = []
+    for discount, search in zip(discounts, search_functions(problem, discounts), strict=True):
+        searched = replace(problem, search=lambda _, found=search: found)
+        answers.append((search, evaluate_problem(searched, Automatic(discount), intervals)))
+    return answers

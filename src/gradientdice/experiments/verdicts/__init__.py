@@ -1,0 +1,1 @@
+"""How often each verdict is right: "trust" with an interval that covers, "do not trust" with a large error."""

@@ -1,0 +1,71 @@
+"""The numbers of the results page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from gradientdice.experiments.frames import column, groups, kept, rows_where
+from gradientdice.experiments.markdown import number, table
+from gradientdice.experiments.verdicts.run import DISCOUNTS, OVERLAPS, SIZES, Scale
+
+VERDICTS = ("trust", "caution", "do not trust")
+CLASSES = {"right": "the table", "misspecified": "the wrong features"}
+LARGE_ERROR = 0.25
+HEADER = (
+    "verdict",
+    "logs",
+    "truth inside the 95% interval",
+    "median error",
+    "90% quantile of the error",
+    "large errors",
+)
+
+
+def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
+    """The values of the template's names."""
+    answered = kept(frame, column(frame, "verdict") != "refused")
+    return {
+        "replications": scale.replications,
+        "shares": ", ".join(f"{share:g}" for share in OVERLAPS.values()),
+        "sizes": ", ".join(f"{size:,}" for size in SIZES),
+        "discounts": " and ".join(f"{discount:g}" for discount in DISCOUNTS),
+        "large_error": f"{LARGE_ERROR:g}",
+        "logs": f"{len(frame):,}",
+        "refused": len(frame) - len(answered),
+        "refused_share": _refused_share(frame),
+        "refused_by_features": ", ".join(
+            f"{_refused_share(rows)} with {CLASSES[features]}" for (features,), rows in groups(frame, "features")
+        ),
+        "by_verdict": table(HEADER, [_row(verdict, rows_where(answered, verdict=verdict)) for verdict in VERDICTS]),
+        "by_features_and_overlap": _by_features_and_overlap(answered),
+    }
+
+
+def _refused_share(rows: pd.DataFrame) -> str:
+    return f"{(column(rows, 'verdict') == 'refused').mean():.0%}"
+
+
+def _by_features_and_overlap(answered: pd.DataFrame) -> str:
+    rows = []
+    for (features, overlap), group in groups(answered, "features", "overlap"):
+        for verdict in VERDICTS:
+            found = rows_where(group, verdict=verdict)
+            if len(found):
+                rows.append([features, overlap, *_row(verdict, found)])
+    return table(["features", "overlap", *HEADER], rows)
+
+
+def _row(verdict: str, rows: pd.DataFrame) -> list[str]:
+    if rows.empty:
+        return [verdict, "0", "", "", "", ""]
+    errors = column(rows, "error").to_numpy(dtype=float)
+    return [
+        verdict,
+        f"{len(rows):,}",
+        f"{column(rows, 'inside').mean():.0%}",
+        number(pd.Series(errors).median()),
+        number(float(pd.Series(errors).quantile(0.9))),
+        f"{(errors > LARGE_ERROR).mean():.0%}",
+    ]

@@ -1,0 +1,83 @@
+"""The verdict of `evaluate` beside its true error, on problems with known values.
+
+The behaviour goes from near the target to far from it; logs are short and long, features right and wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gradientdice.errors import InputError
+from gradientdice.evaluation.evaluate import evaluate
+from gradientdice.experiments.coverage.problems import Problem, problems
+from gradientdice.experiments.coverage.run import merged_features
+from gradientdice.experiments.parallel import fill_parts
+from gradientdice.experiments.store import ResultStore
+from gradientdice.functions.linear import LinearFeatures
+from gradientdice.functions.tabular import Tabular
+from gradientdice.policies import TabularPolicy
+
+DISCOUNTS = (0.9, 0.99)
+SIZES = (200, 1_000, 10_000)
+# The share of the behaviour's choices that are the target's own; the rest is the target's least likely action.
+OVERLAPS = {"good": 0.7, "fair": 0.2, "poor": 0.03, "bad": 0.004}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How many logs are drawn for each cell."""
+
+    replications: int = 20
+
+
+QUICK = Scale(replications=4)
+
+
+def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore, pd.DataFrame]:
+    """One row per log and function class: the verdict beside the true error."""
+    store = ResultStore(folder, "verdicts", asdict(scale), force=force)
+    parts = {
+        store.part(f"{k}-{overlap}.parquet"): (name, overlap, scale.replications)
+        for (k, name), overlap in product(enumerate(problems()), OVERLAPS)
+    }
+    fill_parts(store, "problems and overlaps", parts, run_part)
+    frame = pd.concat([pd.read_parquet(path) for path in parts], ignore_index=True)
+    store.write(folder / "verdicts.csv", frame.to_csv)
+    return store, frame
+
+
+def run_part(name: str, overlap: str, replications: int) -> list[dict[str, Any]]:
+    """All logs of one problem at one overlap."""
+    problem, rows = logged_with(problems()[name](), OVERLAPS[overlap]), []
+    states, actions = problem.terminal, problem.mdp.num_actions
+    policy = TabularPolicy(problem.target[:states])
+    classes = {"right": Tabular(states, actions), "misspecified": LinearFeatures(merged_features(states, actions))}
+    for discount, size, replication in product(DISCOUNTS, SIZES, range(replications)):
+        truth = problem.truth(discount)
+        data = problem.trajectories(size, np.random.default_rng([replication, size]))
+        for features, functions in classes.items():
+            cell = {"problem": name, "overlap": overlap, "discount": discount, "rows": size, "features": features}
+            try:
+                estimate = evaluate(data, policy, discount=discount, functions=functions)
+            except InputError:
+                rows.append({**cell, "verdict": "refused", "inside": None, "error": None})
+                continue
+            assert estimate.interval is not None
+            low, high = estimate.interval
+            error = abs(estimate.value - truth) / float(np.std(data.rewards))
+            rows.append(
+                {**cell, "verdict": str(estimate.verdict), "inside": float(low <= truth <= high), "error": error}
+            )
+    return rows
+
+
+def logged_with(problem: Problem, share: float) -> Problem:
+    """The problem, logged by a behaviour with this share of the target and the rest on its least likely action."""
+    least = np.eye(problem.target.shape[1])[problem.target.argmin(axis=1)]
+    return replace(problem, behavior=share * problem.target + (1 - share) * least)

@@ -1,0 +1,1 @@
+"""Known problems with exact answers, one file each."""

@@ -1,0 +1,171 @@
+"""The empirical MDP of a tabular log: exact occupancy, ratio and Q by sparse solves, in memory proportional to the log.
+
+With a table and no ridge, the ratio that solves the flow equations is τ = d̂ / d̂_μ, with d̂ the occupancy in the
+empirical MDP, and the matching Q is that MDP's. Both are sparse linear systems over states: nothing of the size (S·A)²
+exists. The answer is the one that the dense closed form gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.sparse import csr_array
+
+from gradientdice.errors import starts_missing
+from gradientdice.mdp.sparse import SparseMDP
+from gradientdice.mdp.stationary import closed_classes
+from gradientdice.problem.support import TableSupport, restricted_to_logged
+
+# A closed set of states with fewer rows than this is taken to be closed by chance.
+POCKET_ROWS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class TabularSolution:
+    """The empirical MDP, solved at one discount.
+
+    Attributes:
+        ratio: (n,) τ at each row, a ratio to the rows alone.
+        residual: (n,) r + γV' − Q, less the average reward at discount 1.
+        initial_values: (n0,) V at the initial states; None if they play no part.
+        average: the average reward at discount 1, else 0.
+        mean_ratio: the mean of τ, the absorbing state's mass included.
+        unlogged: the share of the policy's steps that the log does not contain: with an unlogged action, to a state
+            without rows, or out of a small closed set.
+        restarts: (n,) the rows after which an episode restarts; None if there are none.
+    """
+
+    ratio: Float[np.ndarray, " n"]
+    residual: Float[np.ndarray, " n"]
+    initial_values: Float[np.ndarray, " n0"] | None
+    average: float
+    mean_ratio: float
+    unlogged: float
+    restarts: Bool[np.ndarray, " n"] | None
+
+
+class EmpiricalMDP:
+    """The log as an MDP over the states in which it has rows.
+
+    Where episodes end there is one more state, the last: below discount 1 it absorbs, at discount 1 it is a portal to
+    the next start, which takes no time.
+
+    Attributes:
+        mdp: the model, at discount 1 with small closed sets of states left for a start.
+        is_irregular: whether, at discount 1, the log itself has several closed sets of states, or a small one that
+            its other states lead to.
+    """
+
+    def __init__(self, support: TableSupport, discount: float, starts: Int[np.ndarray, " n0"] | None) -> None:
+        data, table = support.data, support.table
+        self._support, self.discount, self._data = support, discount, data
+        self._weights, self._ended = data.row_weights, data.ended
+        if starts is None and (discount < 1 or self._ended.any()):
+            raise starts_missing(discount)
+        states, actions = support.table.features.shape
+        self._end = states if self._ended.any() else None
+        self._pair = table.index(data.states) * actions + data.actions
+        self._following = table.index(np.where(self._ended, data.states, data.next_states))
+        self._initial = None if starts is None else table.index(starts)
+        size = states + (self._end is not None)
+        policy = np.zeros((size, actions))
+        policy[:, 0] = 1.0  # in the absorbing state
+        policy[:states] = support.probabilities
+        if self._end is not None:
+            self._following[self._ended] = self._end
+        self._logged = np.bincount(self._pair, weights=self._weights, minlength=size * actions)
+        self._policy, self._missing = restricted_to_logged(policy, self._logged.reshape(policy.shape))
+        if self._end is not None:
+            self._missing[self._end] = 0.0
+        self._moved = np.zeros(len(data), dtype=bool)
+        self.mdp = self._mdp()
+        self.is_irregular = False
+        if discount == 1 and self._leave_pockets():
+            self.mdp, self.is_irregular = self._mdp(), True
+
+    def solved(self) -> TabularSolution:
+        """τ, r + γV' − Q and V by exact solves.
+
+        Raises:
+            InputError: at discount 1, if the average reward depends on where an episode starts.
+        """
+        mdp, discount, weights = self.mdp, self.discount, self._weights
+        occupancy = mdp.occupancy(self._policy, discount)
+        outside = 0.0 if self._end is None else float(occupancy[self._end].sum())
+        average = 0.0
+        unlogged = float(occupancy.sum(axis=1) @ self._missing) / (1 - outside)
+        if discount == 1:
+            occupancy, outside = occupancy / (1 - outside), 0.0
+            real = np.ones(occupancy.shape, dtype=bool)
+            if self._end is not None:
+                real[self._end] = False
+            average = float(np.sum((occupancy * mdp.reward)[real]))
+            # With the average taken off every step but the portal's, the chain's own average is 0.
+            mdp = SparseMDP(mdp.transition, np.where(real, mdp.reward - average, 0.0), mdp.initial)
+        q = mdp.q_values(self._policy, discount)
+        values = np.sum(self._policy * q, axis=1)
+        own = q.ravel()[self._pair] + average
+        share = (self._logged / weights.sum())[self._pair]
+        # Rows of weight 0 have no share, and no ratio.
+        ratio = np.divide(occupancy.ravel()[self._pair], share, out=np.zeros_like(share), where=share > 0)
+        residual = self._data.rewards + discount * values[self._following] - own
+        moved = self._moved | (self._support.redirected & ~self._ended)
+        unlogged += discount * float(weights @ (ratio * moved)) / weights.sum()
+        unlogged += (1 - discount) * self._support.redirected_starts
+        restarts = self._ended if discount == 1 and self._end is not None else None
+        plays = self._initial is not None and (discount < 1 or restarts is not None)
+        mean_ratio = float(np.average(ratio, weights=weights)) + outside
+        starts = values[self._initial] if plays and self._initial is not None else None
+        return TabularSolution(ratio, residual, starts, average, mean_ratio, unlogged, restarts)
+
+    def _leave_pockets(self) -> bool:
+        """At discount 1, steps into small closed sets of states are sent to the first start; whether there were any.
+
+        In a large log some states lead to each other only, by chance. A set with many rows is another matter: there
+        the average may depend on where an episode starts, and then the solve refuses the log.
+        """
+        actions = self._policy.shape[1]
+        rows = np.bincount(self._pair // actions, minlength=len(self._policy))
+        pocket = np.zeros(len(self._policy), dtype=bool)
+        classes = closed_classes(self.mdp.state_chain(self._policy))
+        self.is_irregular = len(classes) > 1
+        for states in classes:
+            pocket[states] = rows[states].sum() < POCKET_ROWS and self._end not in states
+        starts = self._pair // actions if self._initial is None else self._initial
+        starts = starts[~pocket[starts]]
+        if not pocket.any() or not len(starts):
+            return False
+        first = starts[0]
+        self._moved = pocket[self._following] & ~pocket[self._pair // actions]
+        self._following[pocket[self._following]] = first
+        if self._initial is not None:
+            self._initial = np.where(pocket[self._initial], first, self._initial)
+        return True
+
+    def _mdp(self) -> SparseMDP:
+        size, actions = self._policy.shape
+        start = np.zeros(size)
+        if self._initial is None:
+            start[0] = 1.0  # not asked for at discount 1 where nothing ends
+        else:
+            start[:] = np.bincount(self._initial, minlength=size) / len(self._initial)
+        # Nothing reaches a pair that was never logged: it may lead anywhere that is reached.
+        empty = np.flatnonzero(self._logged <= 0)
+        first = int(self._following[0] if self._initial is None else self._initial[0])
+        rows, columns = [self._pair, empty], [self._following, np.full(len(empty), first)]
+        shares = [self._weights / np.maximum(self._logged[self._pair], 1e-300), np.ones(len(empty))]
+        if self._end is not None:
+            inside = empty // actions != self._end
+            rows[1], columns[1], shares[1] = empty[inside], columns[1][inside], shares[1][inside]
+            places = np.array([self._end]) if self.discount < 1 else np.flatnonzero(start)
+            rows.append(np.repeat(self._end * actions + np.arange(actions), len(places)))
+            columns.append(np.tile(places, actions))
+            shares.append(np.ones(actions) if self.discount < 1 else np.tile(start[places], actions))
+        transition = csr_array(
+            (np.concatenate(shares), (np.concatenate(rows), np.concatenate(columns))), shape=(size * actions, size)
+        )
+        reward = np.bincount(self._pair, weights=self._weights * self._data.rewards, minlength=size * actions)
+        reward = np.divide(reward, self._logged, out=np.zeros_like(reward), where=self._logged > 0)
+        return SparseMDP(transition, reward.reshape(size, actions), start)

@@ -1,0 +1,244 @@
+"""The second moments of a log that every linear estimator is a function of.
+
+With x = x(s,a), x̄' = Σ_a' π(a'|s') x(s',a') and expectations over the (weighted) data,
+
+    C = E[x xᵀ],   B = E[x̄' xᵀ],   v = E[x],   b = E_μ0[x̄],   c = E[x r],   A = C − γB.
+
+They are float64, take one pass in O(K²) memory, add up over parts of the data, and serve every discount.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError, starts_missing
+from gradientdice.functions import LinearFunctions
+from gradientdice.functions.linear import RANK_TOLERANCE
+from gradientdice.functions.rows import BlockRows, Rows, cross_product
+from gradientdice.mdp import TabularMDP
+from gradientdice.policies import Policy
+from gradientdice.problem.absorbing import loop_weight
+from gradientdice.problem.design import Design, self_loop
+from gradientdice.problem.logged import require_logged
+from gradientdice.problem.stream import CHUNK_ROWS, LogDesign
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """C, B, v, b and c, under words for names. Add two to merge the data behind them.
+
+    Attributes:
+        gram: C, (K, K).
+        next_gram: B, (K, K).
+        mean: v, (K,).
+        initial: b, (K,); None if the log has no initial states.
+        reward: c, (K,).
+        weight: the total weight of the data behind the means.
+        initial_weight: the number of initial states behind `initial`.
+        absorbing_weight: the weight of the absorbing state's self-loop in `weight`; None if there is no
+            absorbing state. If there is, its feature is the last.
+        rank_tolerance: directions of the features below this share of the largest are dropped by a solver: the
+            function class decides it.
+    """
+
+    gram: Float[np.ndarray, "K K"]
+    next_gram: Float[np.ndarray, "K K"]
+    mean: Float[np.ndarray, " K"]
+    initial: Float[np.ndarray, " K"] | None
+    reward: Float[np.ndarray, " K"]
+    weight: float = 1.0
+    initial_weight: float = 1.0
+    absorbing_weight: float | None = None
+    rank_tolerance: float = RANK_TOLERANCE
+
+    @property
+    def num_features(self) -> int:
+        """K."""
+        return len(self.mean)
+
+    def bellman(self, discount: float) -> Float[np.ndarray, "K K"]:
+        """A = C − γB."""
+        return self.gram - discount * self.next_gram
+
+    def initial_for(self, discount: float) -> Float[np.ndarray, " K"]:
+        """(1−γ)b, which at discount 1 is 0 and needs no initial states."""
+        if discount == 1:
+            return np.zeros(self.num_features)
+        if self.initial is None:
+            raise starts_missing(discount)
+        return (1 - discount) * self.initial
+
+    def for_discount(self, discount: float) -> Moments:
+        """The moments to use at this discount: at 1, ended episodes restart instead of being absorbed."""
+        if discount < 1 or self.absorbing_weight is None:
+            return self
+        if self.initial is None:
+            raise starts_missing(discount)
+        scale = self.weight / (self.weight - self.absorbing_weight)
+        ended = self.next_gram[-1, :-1]  # E[1{ended} x]
+        next_gram = self.next_gram[:-1, :-1] + np.outer(self.initial[:-1], ended)
+        return Moments(
+            scale * self.gram[:-1, :-1],
+            scale * next_gram,
+            scale * self.mean[:-1],
+            self.initial[:-1],
+            scale * self.reward[:-1],
+            self.weight - self.absorbing_weight,
+            self.initial_weight,
+            rank_tolerance=self.rank_tolerance,
+        )
+
+    def __add__(self, other: Moments) -> Moments:
+        if not isinstance(other, Moments):
+            return NotImplemented
+        if self.num_features != other.num_features:
+            raise InputError(f"Moments of {self.num_features} and of {other.num_features} features do not add up.")
+        if (self.absorbing_weight is None) != (other.absorbing_weight is None):
+            raise InputError("One of these moments has an absorbing state and the other has none; they do not add up.")
+        total = self.weight + other.weight
+
+        def merge(mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+            return (self.weight * mine + other.weight * theirs) / (total or 1.0)
+
+        merged = Moments(
+            merge(self.gram, other.gram),
+            merge(self.next_gram, other.next_gram),
+            merge(self.mean, other.mean),
+            self.initial,
+            merge(self.reward, other.reward),
+            total,
+            self.initial_weight,
+            None if self.absorbing_weight is None else self.absorbing_weight + (other.absorbing_weight or 0.0),
+            max(self.rank_tolerance, other.rank_tolerance),
+        )
+        if self.initial is None or other.initial is None:
+            known = other if self.initial is None else self
+            return replace(merged, initial=known.initial, initial_weight=known.initial_weight)
+        starts = self.initial_weight + other.initial_weight
+        initial = (self.initial_weight * self.initial + other.initial_weight * other.initial) / starts
+        return replace(merged, initial=initial, initial_weight=starts)
+
+    @classmethod
+    def exact(cls, mdp: TabularMDP, policy: ArrayLike, features: ArrayLike, data_dist: ArrayLike) -> Moments:
+        """The population's moments, from the model itself.
+
+        Args:
+            mdp: the model.
+            policy: the target policy, a `TabularPolicy` or an (S, A) array.
+            features: X, (S·A, K), state-major.
+            data_dist: d_μ, (S, A).
+
+        Example:
+            >>> import numpy as np, gradientdice as gd
+            >>> mdp = gd.mdp.boyan_chain("episodic")
+            >>> target = np.tile([0.1, 0.9], (13, 1))
+            >>> moments = gd.Moments.exact(mdp, target, np.eye(26), np.full((13, 2), 1 / 26))
+            >>> solution = gd.solve(gd.GradientDICE(discount=0.9), moments)
+            >>> np.allclose(solution.ratio_params.reshape(13, 2), mdp.ratio(target, 0.9, np.full((13, 2), 1 / 26)))
+            True
+        """
+        x = np.asarray(features, dtype=np.float64)
+        pairs = mdp.num_states * mdp.num_actions
+        if x.ndim != 2 or len(x) != pairs:
+            raise InputError(f"features must have shape ({pairs}, K), one row per state-action pair, not {x.shape}.")
+        probabilities = np.asarray(policy, dtype=np.float64)
+        data = np.asarray(data_dist, dtype=np.float64).ravel()
+        expected = np.einsum("sa,sak->sk", probabilities, x.reshape(mdp.num_states, mdp.num_actions, -1))
+        following = mdp.transition.reshape(pairs, -1) @ expected
+        weighted = data[:, None] * x
+        return cls(
+            gram=x.T @ weighted,
+            next_gram=following.T @ weighted,
+            mean=x.T @ data,
+            initial=expected.T @ mdp.initial,
+            reward=weighted.T @ mdp.reward.ravel(),
+        )
+
+    @classmethod
+    def from_rows(
+        cls,
+        current: Rows,
+        following: Rows,
+        rewards: Float[np.ndarray, " n"],
+        weights: Float[np.ndarray, " n"],
+        width: int,
+    ) -> Moments:
+        """The moments of some feature rows; initial states come by `+` or `replace`."""
+        total = float(weights.sum())
+        scale = 1 / total if total > 0 else 0.0
+        return cls(
+            gram=cross_product(current, current, weights, width) * scale,
+            next_gram=cross_product(following, current, weights, width) * scale,
+            mean=weighted_sum(current, weights, width) * scale,
+            initial=None,
+            reward=weighted_sum(current, weights * rewards, width) * scale,
+            weight=total,
+        )
+
+    @classmethod
+    def from_transitions(
+        cls,
+        data: Transitions,
+        policy: Policy,
+        functions: LinearFunctions,
+        *,
+        seed: int = 0,
+        chunk_rows: int = CHUNK_ROWS,
+    ) -> Moments:
+        """The moments of a log, in chunks: the features of only `chunk_rows` transitions exist at a time.
+
+        Args:
+            data: the log.
+            policy: the target policy.
+            functions: the function class.
+            seed: for policies that can only be sampled.
+            chunk_rows: the number of transitions taken at a time.
+        """
+        return cls.from_design(LogDesign(data, policy, functions, seed=seed, chunk_rows=chunk_rows))
+
+    @classmethod
+    def from_design(cls, log: LogDesign) -> Moments:
+        """The moments of a log's feature rows."""
+        moments, design = None, None
+        for _, design in log.chunks():
+            part = cls.from_rows(design.current, design.following, design.rewards, design.weights, design.width)
+            moments = part if moments is None else moments + part
+        assert moments is not None and design is not None
+        return moments.completed(log, design)
+
+    def completed(self, log: LogDesign, design: Design, initial: Rows | None = None) -> Moments:
+        """With the absorbing state's self-loop and the initial states, which are the log's and not the rows'.
+
+        Args:
+            log: the log.
+            design: any chunk of it.
+            initial: some of its initial rows; None is all.
+        """
+        moments = self
+        initial = log.initial if initial is None else initial
+        if design.absorbing:
+            loop, weight = self_loop(design), loop_weight(self.weight)
+            row = Moments.from_rows(loop, loop, np.zeros(1), np.array([weight]), design.width)
+            moments = replace(moments + row, absorbing_weight=weight)
+        if initial is not None:
+            mean = weighted_sum(initial, np.ones(len(initial)), design.width) / len(initial)
+            moments = replace(moments, initial=mean, initial_weight=float(len(initial)))
+        moments = replace(moments, rank_tolerance=log.functions.rank_tolerance)
+        starts = 0.0 if moments.initial is None else np.abs(moments.initial)
+        reached = np.abs(moments.next_gram).sum(axis=1) + starts
+        own = slice(0, design.width - design.absorbing)
+        require_logged(log.functions, np.diag(moments.gram)[own], reached[own])
+        return moments
+
+
+def weighted_sum(rows: Rows, weights: np.ndarray, width: int) -> np.ndarray:
+    """Σ_i weights_i x_i."""
+    if not isinstance(rows, BlockRows):
+        return np.asarray(rows.matrix(width).T @ weights)
+    total = ((rows.weights * weights[:, None]).T @ rows.base).ravel()
+    return total if rows.absorbing is None else np.append(total, rows.absorbing @ weights)

@@ -1,0 +1,260 @@
+"""`Problem`: a log, a policy and a function class, checked once; what estimators share is computed on first use.
+
+Every estimator answers from a `Problem`. Building one checks the types, finds the table where states and actions are
+few whole numbers, and checks that the log contains what the policy does. Feature rows, moments, folds and the empirical
+MDP are made on first use and then shared by all estimators that are given the same problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError, require_count
+from gradientdice.functions import (
+    MLP,
+    FeatureMap,
+    FittedKernel,
+    Functions,
+    LinearFeatures,
+    LinearFunctions,
+    LoggedTable,
+    Nystrom,
+    RandomFourier,
+    Tabular,
+)
+from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
+from gradientdice.problem.absorbing import row_share
+from gradientdice.problem.design import Design, whole_design
+from gradientdice.problem.empirical import EmpiricalMDP, TabularSolution
+from gradientdice.problem.folds import Folds, fold_moments
+from gradientdice.problem.logged import require_logged_actions, require_logged_features
+from gradientdice.problem.moments import Moments
+from gradientdice.problem.stream import LogDesign
+from gradientdice.problem.support import TableSupport
+
+if TYPE_CHECKING:
+    from gradientdice.problem.inputs import NetworkInputs
+
+# A log that shows more pairs than this is not taken for a table by itself: its states may be amounts.
+LARGEST_TABLE = 4096
+LARGEST_REWARD = 1e100
+
+
+class Choice(Protocol):
+    """What a search for functions returns."""
+
+    @property
+    def functions(self) -> LinearFunctions:
+        """The functions chosen."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What every estimator answers from.
+
+    Attributes:
+        data: the log.
+        policy: the policy to evaluate.
+        functions: the function class. Left out, it is a table where states and actions are few whole numbers; else
+            the search is asked for one when it is first needed.
+        seed: for whatever is random.
+        search: what chooses the functions where none are given; None if they must be given.
+        progress: whether work that takes long shows a progress bar on a terminal.
+
+    Example:
+        >>> import numpy as np, gradientdice as gd
+        >>> from gradientdice.problem.problem import Problem
+        >>> mdp, target = gd.mdp.boyan_chain("continuing"), gd.TabularPolicy(np.tile([0.1, 0.9], (13, 1)))
+        >>> problem = Problem(mdp.sample(2000, np.full((13, 2), 1 / 26), np.random.default_rng(0)), target)
+        >>> problem.functions, problem.moments.num_features
+        (Tabular(num_states=13, num_actions=2), 26)
+    """
+
+    data: Transitions
+    policy: Policy
+    functions: Functions | None = None
+    seed: int = 0
+    search: Callable[[Problem], Choice] | None = None
+    progress: bool = False
+    _shared: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        require_types(self.data, self.policy)
+        require_functions(self.functions)
+        require_count("seed", self.seed, low=0)
+        largest = float(np.abs(self.data.rewards).max())
+        if largest > LARGEST_REWARD:
+            raise InputError(
+                f"rewards as large as {largest:.1e} overflow when they are squared: divide them by a constant, and "
+                "multiply the value by it."
+            )
+        if self.functions is None:
+            object.__setattr__(self, "functions", table_for(self.data, self.policy))
+        # Asked for here, so that a log that lacks what the policy does is refused before any work.
+        if self.support is None:
+            self._once("actions", lambda: require_logged_actions(self.data, self.policy))
+
+    @cached_property
+    def support(self) -> TableSupport | None:
+        """The log and the policy restricted to logged pairs, for a table; None for other functions."""
+        if not isinstance(self.functions, Tabular):
+            return None
+        return TableSupport.of(self.data, self.policy, self.functions)
+
+    @cached_property
+    def chosen(self) -> Choice:
+        """The outcome of the search for functions."""
+        if self.search is None:
+            raise InputError(
+                "States that are not few whole numbers need a function class: give functions=RandomFourier(…), "
+                "Nystrom(…) or LinearFeatures(…)."
+            )
+        return self.search(self)
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether the functions are (or would be) those that the search chooses."""
+        return self.functions is None
+
+    @property
+    def linear_functions(self) -> LinearFunctions:
+        """The function class, for estimators with linear functions."""
+        if isinstance(self.functions, MLP):
+            raise InputError("Networks are not linear: give Tabular, LinearFeatures, RandomFourier or Nystrom.")
+        return self.chosen.functions if self.functions is None else self.functions
+
+    @cached_property
+    def rows(self) -> LogDesign:
+        """The log's feature rows."""
+        if self.support is not None:
+            return LogDesign(self.support.data, self.support.policy, self.support.table, seed=self.seed)
+        return LogDesign(self.data, self.policy, self.linear_functions, seed=self.seed)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """The moments of all rows."""
+        return Moments.from_design(self.rows)
+
+    @cached_property
+    def design(self) -> Design:
+        """All feature rows at once, as learners on minibatches need them; the support is checked."""
+        rows = self.rows
+        design = whole_design(rows.data, rows.policy, rows.functions, np.random.default_rng(self.seed))
+        require_logged_features(rows.functions, design)
+        return design
+
+    @cached_property
+    def inputs(self) -> NetworkInputs:
+        """The log as inputs of networks."""
+        from gradientdice.problem.inputs import network_inputs
+
+        if not isinstance(self.functions, MLP):
+            raise InputError(f"Inputs of networks need functions=MLP(…), not {self.functions!r}.")
+        return network_inputs(self.data, self.policy, self.functions.draws, np.random.default_rng(self.seed))
+
+    def folds(self, count: int) -> Folds:
+        """The log in folds; the same for every function class and estimator."""
+        return self._once(("folds", count), lambda: Folds.create(self.data, count, self.seed))
+
+    def fold_rows(self, count: int) -> LogDesign:
+        """The feature rows for fits that leave out any one of the folds."""
+        if self.support is None or not isinstance(self.functions, Tabular):
+            return self.rows
+        return self._once(("fold rows", count), lambda: self._restricted_rows(self.folds(count)))
+
+    def fold_moments(self, count: int) -> list[Moments]:
+        """For each fold, the moments of all the others."""
+        return self._once(("moments", count), lambda: fold_moments(self.fold_rows(count), self.folds(count)))
+
+    def tabular_solution(self, discount: float) -> TabularSolution:
+        """The empirical MDP's exact solution, for a table."""
+        return self._once(("solution", discount), lambda: self.empirical(discount).solved())
+
+    def empirical(self, discount: float) -> EmpiricalMDP:
+        """The log as an MDP, for a table."""
+        assert self.support is not None
+        support, rows = self.support, self.rows
+        starts = support.data.start_states if rows.knows_initial else None
+        return self._once(("empirical", discount), lambda: EmpiricalMDP(support, discount, starts))
+
+    def unlogged(self, discount: float) -> float | None:
+        """The share of the policy's steps that the log does not contain: for a table, else None."""
+        if self.support is None:
+            return None
+        if self.support.complete and (discount < 1 or not self.empirical(discount).is_irregular):
+            return 0.0
+        return self.tabular_solution(discount).unlogged
+
+    def row_share(self, discount: float) -> float:
+        """The log's share of all weight, the absorbing state's own row included."""
+        return row_share(self.data, discount)
+
+    def using(self, functions: Functions) -> Problem:
+        """The same log, policy and seed with other functions; folds and the check of the actions are shared."""
+        kept = {key: value for key, value in self._shared.items() if key == "actions" or key[0] == "folds"}
+        return replace(self, functions=functions, search=None, _shared=kept)
+
+    def on(self, data: Transitions) -> Problem:
+        """The same policy, functions and seed with another version of the log."""
+        functions = self.linear_functions if self.functions is None else self.functions
+        return replace(self, data=data, functions=functions, search=None, _shared={})
+
+    def _restricted_rows(self, folds: Folds) -> LogDesign:
+        assert isinstance(self.functions, Tabular)
+        support = TableSupport.of(self.data, self.policy, self.functions, folds.rows)
+        return LogDesign(support.data, support.policy, support.table, seed=self.seed)
+
+    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+        if key not in self._shared:
+            self._shared[key] = make()
+        return self._shared[key]
+
+
+def table_for(data: Transitions, policy: Policy) -> Tabular | None:
+    """A table where the log's states and actions are few whole numbers, else None."""
+    if isinstance(policy, TabularPolicy):
+        return Tabular(*policy.probabilities.shape)
+    whole = data.states.ndim == 1 and data.states.dtype.kind in "iu"
+    if isinstance(policy, (DiscretePolicy, LoggedPolicy)) and policy.num_actions and whole:
+        # What follows an end is not used and may be anything.
+        used = ~data.ended
+        highest = max(int(data.states.max()), int(data.next_states[used].max(initial=0)))
+        if data.start_states is not None:
+            highest = max(highest, int(data.start_states.max()))
+        table = Tabular(highest + 1, policy.num_actions)
+        if table.num_features <= LARGEST_TABLE or len(np.unique(data.states)) * policy.num_actions <= LARGEST_TABLE:
+            return table
+    return None
+
+
+def describe(functions: FeatureMap | MLP) -> str:
+    """A function class in a few words."""
+    return repr(functions) if isinstance(functions, (Tabular, LoggedTable, MLP)) else type(functions).__name__
+
+
+def require_types(data: object, policy: object) -> None:
+    """An error if these are not a log and a policy."""
+    if not isinstance(data, Transitions):
+        raise InputError(f"data must be Transitions, not {type(data).__name__}: see gradientdice.Transitions and load.")
+    if not isinstance(policy, (TabularPolicy, DiscretePolicy, SamplingPolicy, LoggedPolicy)):
+        raise InputError(
+            "policy must be a TabularPolicy, DiscretePolicy, SamplingPolicy or LoggedPolicy, "
+            f"not {type(policy).__name__}: wrap it in one."
+        )
+
+
+def require_functions(functions: object) -> None:
+    """An error unless this is a function class, or None."""
+    allowed = (Tabular, LinearFeatures, FittedKernel, RandomFourier, Nystrom, MLP)
+    if functions is not None and not isinstance(functions, allowed):
+        raise InputError(
+            "functions must be Tabular(…), LinearFeatures(…), RandomFourier(…), Nystrom(…) or MLP(…), not "
+            f"{functions!r}."
+        )

@@ -1,0 +1,72 @@
+"""A log's feature rows in chunks, as often as they are needed: kept if they are small, made again if they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.functions import LinearFunctions
+from gradientdice.functions.rows import Rows
+from gradientdice.policies import LoggedPolicy, Policy
+from gradientdice.problem.design import Design, feature_rows, fit_functions, initial_rows
+
+CHUNK_ROWS = 65_536
+CACHE_BYTES = 2 << 30
+
+
+class LogDesign:
+    """The feature rows of a log under a policy and a function class.
+
+    Draws from a policy that can only be sampled depend on seed and chunk alone, so that every pass sees the same.
+    """
+
+    def __init__(
+        self,
+        data: Transitions,
+        policy: Policy,
+        functions: LinearFunctions,
+        *,
+        seed: int = 0,
+        chunk_rows: int = CHUNK_ROWS,
+    ) -> None:
+        self.data, self.policy = data, policy
+        self.functions = fit_functions(functions, data, policy)
+        self.knows_initial = not isinstance(policy, LoggedPolicy) or policy.knows_initial
+        self._seed, self._chunk_rows = seed, chunk_rows
+        self._kept: dict[int, Design] = {}
+
+    def chunks(self) -> Iterator[tuple[slice, Design]]:
+        """Which transitions, and their feature rows."""
+        n = len(self.data)
+        for start in range(0, n, self._chunk_rows):
+            rows = slice(start, min(start + self._chunk_rows, n))
+            if start in self._kept:
+                yield rows, self._kept[start]
+                continue
+            design = feature_rows(self.data, self.policy, self.functions, rows, self._rng(start))
+            if _row_bytes(design) * n <= CACHE_BYTES:
+                self._kept[start] = design
+            yield rows, design
+
+    @cached_property
+    def initial(self) -> Rows | None:
+        """Rows for the initial states, or None if the log has none."""
+        return initial_rows(self.data, self.policy, self.functions, self._rng(-1))
+
+    @property
+    def first(self) -> Design:
+        """The first chunk: it shows the width and whether there is an absorbing state."""
+        return next(self.chunks())[1]
+
+    def _rng(self, chunk: int) -> np.random.Generator:
+        return np.random.default_rng([self._seed, chunk + 1])
+
+
+def _row_bytes(design: Design) -> int:
+    """The bytes that one transition's current and following rows take."""
+    return sum(leaf.nbytes for rows in (design.current, design.following) for leaf in rows if leaf is not None) // max(
+        1, len(design.rewards)
+    )

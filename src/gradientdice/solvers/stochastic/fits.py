@@ -1,0 +1,92 @@
+"""Trained runs as `Solution`s and `Fit`s."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from gradientdice.functions.mlp import MLP
+from gradientdice.problem.problem import Problem
+from gradientdice.progress import progress_bar
+from gradientdice.solvers.saddle import SaddleObjective
+from gradientdice.solvers.solution import Curve, Fit, Solution
+from gradientdice.solvers.status import Status
+from gradientdice.solvers.stochastic.grid import collect, run_groups
+from gradientdice.solvers.stochastic.network import predict
+from gradientdice.solvers.stochastic.parts import Group
+from gradientdice.solvers.stochastic.training import Outcome
+
+NO_INTERVAL = "a stochastic solver gives no influence values, so there is no interval"
+
+
+def train(group: Group, seeds: Sequence[int], checkpoint: Path | None = None, *, progress: bool = False) -> Outcome:
+    """All seeds of one group."""
+    total = group.size * len(seeds) * sum(1 for _ in group.plan.blocks())
+    with progress_bar("training", total, group.recorder.names[0]) if progress else nullcontext() as bar:
+
+        def watch(blocks: int, figures: np.ndarray) -> None:
+            if bar is not None:
+                bar(blocks, f"{np.median(figures[:, 0]):.5g}")
+
+        return collect(run_groups([group], seeds, checkpoint=checkpoint, watch=watch))[0]
+
+
+def as_solution(group: Group, outcome: Outcome, case: int = 0, seed: int = 0) -> Solution:
+    """One run; the parameters of networks are flattened, layer after layer."""
+    plan, names = group.plan, group.recorder.names
+    players = jax.tree.map(lambda array: array[case, seed], outcome.players)
+    diverged_at, curve = int(outcome.diverged_at[case, seed]), outcome.curve[case, seed].astype(np.float64)
+    stats: dict[str, float] = {"steps": plan.steps}
+    if "mean_ratio" in names and plan.functions.records_start:
+        ratios = curve[:, names.index("mean_ratio")]
+        stats |= {"first_mean_ratio": float(ratios[0]), "last_mean_ratio": float(ratios[-1])}
+    if diverged_at >= 0:
+        stats["diverged_at"] = diverged_at
+    return Solution(
+        ratio_params=_flat(players.ratio),
+        critic_params=_flat(players.critic),
+        norm_multiplier=float(players.norm_multiplier),
+        status=Status.OK if diverged_at < 0 else Status.DIVERGED,
+        stats=stats,
+        curve=Curve(plan.record_steps(), curve[:, 0], names[0]),
+    )
+
+
+def linear_fit(estimator: SaddleObjective, problem: Problem, solution: Solution) -> Fit:
+    """The value and the ratio of learned parameters with linear functions."""
+    design, n = problem.design, len(problem.data)
+    ratio = np.asarray(estimator.ratio(design.current.predict(solution.ratio_params[:, None])[:, 0]))
+    # At discount 1 the absorbing state's own row, the last, is not part of the problem.
+    keep = slice(0, n) if estimator.discount == 1 else slice(None)
+    value, mean_ratio = (
+        float(np.average(column[keep], weights=design.weights[keep])) for column in (ratio * design.rewards, ratio)
+    )
+    own = problem.row_share(estimator.discount) * ratio[:n]
+    return Fit(value, mean_ratio, solution, own, note=f"{NO_INTERVAL}; the closed form gives one")
+
+
+def network_fit(estimator: SaddleObjective, problem: Problem, group: Group, outcome: Outcome) -> Fit:
+    """The value and the ratio of a trained network."""
+    layers = jax.tree.map(lambda array: array[0, 0], outcome.players.ratio)
+    ratio = np.asarray(estimator.ratio(predict(layers, problem.inputs.current[: len(problem.data)])))
+    value, mean_ratio = (float(figure) for figure in outcome.curve[0, 0, -1])
+    own = problem.row_share(estimator.discount) * ratio
+    return Fit(
+        value, mean_ratio, as_solution(group, outcome), own, note=f"{NO_INTERVAL}; without a solver there is one"
+    )
+
+
+def learned_fit(estimator: SaddleObjective, problem: Problem, group: Group, outcome: Outcome) -> Fit:
+    """One trained run on a problem, as its function class reads it."""
+    if isinstance(problem.functions, MLP):
+        return network_fit(estimator, problem, group, outcome)
+    return linear_fit(estimator, problem, as_solution(group, outcome))
+
+
+def _flat(params: Any) -> np.ndarray:
+    return np.concatenate([np.asarray(leaf, dtype=np.float64).ravel() for leaf in jax.tree.leaves(params)])

@@ -1,0 +1,43 @@
+"""A problem as what the learner takes: a function class, a source of minibatches and what the curve records."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gradientdice.functions.mlp import MLP
+from gradientdice.problem.inputs import NetworkInputs
+from gradientdice.problem.problem import Problem
+from gradientdice.solvers.stochastic.function_class import FunctionClass
+from gradientdice.solvers.stochastic.linear import LinearClass
+from gradientdice.solvers.stochastic.network_source import NetworkSource
+from gradientdice.solvers.stochastic.networks import NetworkClass
+from gradientdice.solvers.stochastic.recorders import LogMeans, Recorder
+from gradientdice.solvers.stochastic.sources import LogSource, Source
+
+
+class Setup(NamedTuple):
+    """All that a run needs beside its estimator, solver and seed."""
+
+    functions: FunctionClass
+    source: Source
+    recorder: Recorder
+
+
+def log_setup(problem: Problem, discount: float) -> Setup:
+    """A log at a discount: at 1 ended episodes restart, below 1 all discounts see the same log."""
+    if isinstance(problem.functions, MLP):
+        return network_setup(problem.functions, problem.inputs, discount)
+    design = problem.design
+    source = LogSource.create(design, discount)
+    return Setup(LinearClass(source.num_features), source, LogMeans.of_design(design, source.current))
+
+
+def network_setup(functions: MLP, inputs: NetworkInputs, discount: float) -> Setup:
+    """The same from the inputs of networks, which may be those of some folds."""
+    source = NetworkSource.create(inputs, discount)
+    return Setup(NetworkClass(functions, source.current.shape[1]), source, LogMeans.of_source(source))
+
+
+def has_ends(problem: Problem) -> bool:
+    """Whether the log at discount 1, where ended episodes restart, differs from that below 1."""
+    return problem.inputs.absorbing if isinstance(problem.functions, MLP) else problem.design.absorbing

@@ -1,0 +1,185 @@
+"""The command line: the same answers as the library, and refusals in words."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import gradientdice as gd
+from gradientdice.cli.main import app, main
+from gradientdice.estimators.doubly_robust import search
+from gradientdice.experiments import demo
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    demo.write(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def estimate(files):
+    return gd.evaluate(gd.load(files / demo.LOG), gd.TabularPolicy(demo.TARGET), discount=demo.DISCOUNT)
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Runs a command in this process."""
+
+    def run(*arguments: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["gradientdice", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        code = end.value.code or 0
+        assert isinstance(code, int)
+        return Done(code, *capsys.readouterr())
+
+    return run
+
+
+def test_the_module_is_the_command(files, estimate):
+    """In a process of its own, as a user runs it."""
+    arguments = ("evaluate", files / demo.LOG, "--policy", files / demo.POLICY, "--discount", demo.DISCOUNT)
+    line = [sys.executable, "-m", "gradientdice", *map(str, arguments)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and f"{estimate.value:.6g}" in done.stdout, done.stderr
+    refused = subprocess.run([*line, "--discount", "2"], capture_output=True, text=True, timeout=300)
+    assert refused.returncode == 2 and refused.stderr.startswith("gradientdice: discount must lie in"), refused.stderr
+
+
+class TestCommandLine:
+    def test_evaluate(self, command, files, estimate, tmp_path):
+        arguments = ("evaluate", files / demo.LOG, "--policy", files / demo.POLICY, "--discount", demo.DISCOUNT)
+        done = command(*arguments, "--report", tmp_path / "report.html")
+        assert done.returncode == 0, done.stderr
+        assert f"{estimate.value:.6g}" in done.stdout and (tmp_path / "report.html").exists()
+        again = command(*arguments, "--report", tmp_path / "report.html")
+        assert again.returncode == 2 and "--force" in again.stderr
+        plain = json.loads(command(*arguments, "--json", "--interval", "bootstrap").stdout)
+        assert plain["value"] == pytest.approx(estimate.value)
+
+    def test_policies_by_name_and_by_columns(self, command, monkeypatch, files, estimate, tmp_path):
+        (tmp_path / "mine.py").write_text(
+            "import gradientdice as gd, gradientdice.experiments.demo as d\npolicy = gd.TabularPolicy(d.TARGET)\nnumber = 3\n"
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+        base = ("evaluate", files / demo.LOG, "--discount", demo.DISCOUNT, "--json", "--policy")
+        assert json.loads(command(*base, "mine:policy").stdout)["value"] == pytest.approx(estimate.value)
+        for wrong, words in (
+            ("mine:nothing", "has no 'nothing'"),
+            ("nowhere:x", "no module"),
+            ("mine:number", "is a int"),
+            ("what", "module:name"),
+        ):
+            refused = command(*base, wrong)
+            assert refused.returncode == 2 and words in refused.stderr, refused.stderr
+        assert "none of the policy's columns" in command(*base, "columns").stderr
+        data = gd.load(files / demo.LOG)
+        extra = {name: getattr(data, name) for name in ("states", "actions", "rewards", "next_states", "episodes")}
+        np.savez(
+            tmp_path / "log.npz",
+            **extra,
+            next_probabilities=demo.TARGET[data.next_states],
+            initial_probabilities=demo.TARGET[data.start_states],
+        )
+        done = command("evaluate", tmp_path / "log.npz", "--discount", demo.DISCOUNT, "--json", "--policy", "columns")
+        assert json.loads(done.stdout)["value"] == pytest.approx(estimate.value), done.stderr
+
+    def test_other_column_names(self, command, files, estimate, tmp_path):
+        import pandas as pd
+
+        frame = pd.read_parquet(files / demo.LOG).rename(columns={"states": "obs", "rewards": "profit"})
+        frame.to_csv(tmp_path / "log.csv", index=False)
+        base = (
+            "evaluate",
+            tmp_path / "log.csv",
+            "--policy",
+            files / demo.POLICY,
+            "--discount",
+            demo.DISCOUNT,
+            "--json",
+        )
+        done = command(*base, "--column", "states=obs", "--column", "rewards=profit")
+        assert json.loads(done.stdout)["value"] == pytest.approx(estimate.value), done.stderr
+        for wrong, words in (
+            (("--column", "states"), "field=name"),
+            (("--column", "sates=obs"), "no field"),
+            ((), "lacks the field 'states'"),
+            (("--column", "states=observations"), "no column 'observations'"),
+        ):
+            refused = command(*base, *wrong)
+            assert refused.returncode == 2 and words in refused.stderr, refused.stderr
+
+    def test_strict_and_compare(self, command, files, tmp_path):
+        log = gd.Transitions(
+            **{
+                name: getattr(gd.load(files / demo.LOG), name)[:60]
+                for name in ("states", "actions", "rewards", "next_states")
+            }
+        )
+        log.save(tmp_path / "short.npz")
+        policy = np.zeros((20, 3))
+        policy[:, 0] = 1
+        np.savetxt(tmp_path / "run.csv", policy, delimiter=",")
+        base = (tmp_path / "short.npz", "--policy", tmp_path / "run.csv", "--discount", 1.0)
+        compared = command("compare", *base)
+        assert compared.returncode == 0, compared.stderr
+        # Every estimator, the χ² choice of DualDICE, and the cross-fitted answer.
+        heads = [line for line in compared.stdout.splitlines() if not line.startswith(" ")]
+        assert len(heads) == len(gd.ESTIMATORS) + len(gd.RELATED) + 2
+        strict = command("evaluate", *base, "--strict")
+        assert strict.returncode == 4 and "do not trust" in strict.stdout
+
+
+def linear_system(seed, rows=1200, dimension=4):
+    """A stable linear system in four dimensions, logged in episodes, with a policy that acts on it a little more."""
+    rng = np.random.default_rng(seed)
+    turn = 0.9 * np.linalg.qr(rng.normal(size=(dimension, dimension)))[0]
+    push = 0.3 * rng.normal(size=(1, dimension))
+    state = rng.normal(size=(rows // 20, dimension))
+    steps = []
+    for _ in range(20):
+        action = -0.2 * state[:, :1] + rng.normal(size=(len(state), 1))
+        following = state @ turn.T + action @ push + 0.2 * rng.normal(size=state.shape)
+        steps.append((state, action, -(state[:, 0] ** 2), following))
+        state = following
+    states, actions, rewards, following = (np.stack(column, axis=1) for column in zip(*steps, strict=True))
+    data = gd.Transitions(
+        states.reshape(-1, dimension),
+        actions.reshape(-1, 1),
+        rewards.ravel(),
+        following.reshape(-1, dimension),
+        episodes=np.repeat(np.arange(rows // 20), 20),
+    )
+    return data, gd.SamplingPolicy(lambda states, rng: -0.5 * states[:, :1] + 0.3 * rng.normal(size=(len(states), 1)))
+
+
+def test_the_report_of_the_command_line_searches_once(tmp_path, monkeypatch):
+    data, _ = linear_system(0, rows=400)
+    discrete = replace(data, actions=(data.actions[:, 0] > 0).astype(int))
+    discrete.save(tmp_path / "log.npz")
+    (tmp_path / "own.py").write_text(
+        "import numpy as np, gradientdice as gd\n"
+        "policy = gd.DiscretePolicy(lambda states: np.full((len(states), 2), 0.5), 2)\n"
+    )
+    searches, original = [], search.search_functions
+    monkeypatch.setattr(search, "search_functions", lambda *given: searches.append(1) or original(*given))
+    monkeypatch.syspath_prepend(tmp_path)
+    arguments = ["evaluate", str(tmp_path / "log.npz"), "--policy", "own:policy", "--discount", "0.9"]
+    result = CliRunner().invoke(app, [*arguments, "--report", str(tmp_path / "report.html")])
+    assert result.exit_code == 0, result.output
+    assert len(searches) == 1 and "Estimators compared" in (tmp_path / "report.html").read_text()

@@ -1,0 +1,48 @@
+"""The verdicts get worse with the overlap, and the page counts them."""
+
+import pandas as pd
+import pytest
+
+from gradientdice.experiments.verdicts import run as experiment
+from gradientdice.experiments.verdicts.run import QUICK, run_part
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return pd.DataFrame([row for overlap in ("good", "bad") for row in run_part("random 5×2", overlap, 2)])
+
+
+def test_verdicts_get_worse_with_the_overlap(frame):
+    counts = frame.groupby("overlap")["verdict"].value_counts().unstack(fill_value=0)
+    assert counts.loc["good"].get("trust", 0) > counts.loc["bad"].get("trust", 0)
+    trusted = frame[(frame["verdict"] == "trust") & (frame["features"] == "right")]
+    assert len(trusted) and trusted["error"].max() < 0.25
+
+
+def test_a_table_answers_logs_with_missing_pairs(frame):
+    assert not ((frame["features"] == "right") & (frame["verdict"] == "refused")).any()
+
+
+def test_the_page_counts_each_verdict(frame, page):
+    text = page("verdicts", frame, QUICK)
+    for verdict in ("trust", "caution", "do not trust"):
+        assert f"\n| {verdict} | {(frame['verdict'] == verdict).sum():,} |" in text
+    assert f"{len(frame)} logs" in text
+
+
+def test_the_page_says_that_logs_were_refused_only_if_some_were(frame, page):
+    answered = frame.assign(verdict="trust", inside=1.0, error=0.1)
+    assert "none was refused" in page("verdicts", answered, QUICK)
+    some = answered.assign(verdict=frame["features"].map({"right": "trust", "misspecified": "refused"}))
+    text = " ".join(page("verdicts", some, QUICK).split())
+    assert "50% were refused (0% with the table, 100% with the wrong features)" in text
+    assert "none was refused" not in text and "| caution | 0 |" in text
+
+
+def test_the_logged_share_of_the_target_is_the_overlap():
+    problem = experiment.problems()["random 8×3"]()
+    logged = experiment.logged_with(problem, 0.2)
+    least = problem.target.argmin(axis=1)
+    others = logged.behavior - 0.2 * problem.target
+    assert logged.behavior.sum(axis=1) == pytest.approx(1)
+    assert others[range(len(least)), least] == pytest.approx(0.8) and (others >= -1e-12).all()

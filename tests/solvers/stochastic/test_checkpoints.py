@@ -1,0 +1,131 @@
+"""Runs that stop go on where they were, to the same bits; checkpoints that cannot be used are refused."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import optax
+import pytest
+
+import gradientdice as gd
+from gradientdice.solvers.stochastic.checkpoint import load_checkpoint, save_checkpoint
+from gradientdice.solvers.stochastic.grid import collect, run_groups
+from solvers.stochastic.small import group, one_hot_log, same, table_log
+
+TESTS = Path(__file__).parents[2]
+EVERYTHING = {"average": 0.9, "target_rate": 0.1, "clip_norm": 1.0}
+
+
+def run(*arguments, **options):
+    return collect(run_groups(*arguments, **options))
+
+
+@pytest.mark.parametrize("kind", ["table", "networks"])
+def test_a_run_that_stops_goes_on_bit_for_bit(kind, tmp_path):
+    own = group(kind, [0.01], optimizer=optax.adam(1.0), **EVERYTHING)
+    (whole,) = run([own], [5])
+    calls = []
+
+    def stop(blocks, figures):
+        calls.append(blocks)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run([own], [5], checkpoint=tmp_path, watch=stop)
+    done = []
+    (again,) = run([own], [5], checkpoint=tmp_path, watch=lambda blocks, figures: done.append(blocks))
+    assert 0 < len(done) < 10, "it did not start anew"
+    assert same(whole, again)
+
+
+CHILD = """
+import sys; sys.path.insert(0, {tests!r})
+from pathlib import Path
+import time
+from solvers.stochastic.small import group
+from gradientdice.solvers.stochastic.grid import collect, run_groups
+group = group(sys.argv[2], [0.01], steps=4000)
+collect(run_groups([group], [1], checkpoint=Path(sys.argv[1]), watch=lambda b, f: time.sleep(0.2)))
+"""
+
+
+@pytest.mark.parametrize("kind", ["table", "networks"])
+def test_a_killed_process_goes_on_bit_for_bit(kind, tmp_path):
+    child = subprocess.Popen([sys.executable, "-c", CHILD.format(tests=str(TESTS)), str(tmp_path), kind])
+    (whole,) = run([group(kind, [0.01], steps=4000)], [1])
+    deadline = time.time() + 120
+    while not list(tmp_path.glob("*.safetensors")) and time.time() < deadline:
+        time.sleep(0.02)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert list(tmp_path.glob("*.safetensors")), "the child wrote a checkpoint before it was killed"
+    (again,) = run([group(kind, [0.01], steps=4000)], [1], checkpoint=tmp_path)
+    assert same(whole, again)
+
+
+def test_checkpoints_are_refused_clearly(tmp_path, monkeypatch):
+    path = tmp_path / "state.safetensors"
+    save_checkpoint(path, {"a": np.arange(3)}, {"run": 1})
+    assert np.array_equal(load_checkpoint(path, {"run": 1})["a"], np.arange(3))
+    assert load_checkpoint(tmp_path / "none.safetensors", {}) is None
+    with pytest.raises(gd.InputError, match="other settings"):
+        load_checkpoint(path, {"run": 2})
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(gd.InputError, match="No space left.*still there"):
+            save_checkpoint(path, {"a": np.arange(4)}, {"run": 1})
+    assert len(load_checkpoint(path, {"run": 1})["a"]) == 3, "the last good one stays"
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(gd.InputError, match="not a whole checkpoint"):
+        load_checkpoint(path, {"run": 1})
+
+
+@pytest.mark.parametrize("kind", ["table", "networks"])
+def test_evaluate_and_sweep_go_on_from_a_checkpoint(kind, tmp_path):
+    if kind == "table":
+        (data, policy), functions = table_log(200), gd.Tabular(5, 2)
+    else:
+        (_, _, data, policy), functions = one_hot_log(200), gd.MLP((8,))
+    solver = gd.PrimalDual(20, 0.01, 16, record_every=10)
+    for call in (
+        lambda **more: (
+            gd.evaluate(data, policy, gd.GradientDICE(0.5), functions=functions, solver=solver, **more).value
+        ),
+        lambda **more: gd.sweep(data, policy, gd.GradientDICE(0.5), functions, solver, seeds=2, progress=False, **more)[
+            "value"
+        ].tolist(),
+    ):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        plain, first = call(), call(checkpoint=folder)
+        written = {path: path.read_bytes() for path in folder.rglob("*.safetensors")}
+        assert written and call(checkpoint=folder) == first == plain
+        assert {path: path.read_bytes() for path in folder.rglob("*.safetensors")} == written, "nothing was done again"
+
+
+def test_a_checkpoint_belongs_to_its_settings_and_data(tmp_path):
+    data, policy = table_log(200)
+    settings = {"estimator": gd.GradientDICE(0.5), "solver": gd.PrimalDual(20, 0.01, 16, record_every=10)}
+
+    def value(data=data, **changed):
+        return gd.evaluate(data, policy, **(settings | changed), checkpoint=tmp_path).value
+
+    first = value()
+    changed = gd.Transitions(data.states, data.actions, data.rewards + 1, data.next_states, data.initial_states)
+    for other in (
+        {"data": changed},
+        {"estimator": gd.GradientDICE(0.6)},
+        {"solver": gd.PrimalDual(20, 0.02, 16, record_every=10)},
+        {"solver": gd.PrimalDual(20, 0.01, 16, record_every=10, optimizer=optax.adam(1.0))},
+        {"seed": 1},
+    ):
+        with pytest.raises(gd.InputError, match="other settings or data"):
+            value(**other)
+    assert value() == first

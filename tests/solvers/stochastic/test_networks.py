@@ -1,0 +1,78 @@
+"""Networks: answers against exact values, and what is refused."""
+
+import numpy as np
+import pytest
+
+import gradientdice as gd
+from gradientdice.estimators.doubly_robust.networks import default_solver, neural_doubly_robust
+from gradientdice.experiments.coverage.problems import problems
+from gradientdice.solvers.stochastic.fitted_q import FittedQ
+from gradientdice.solvers.stochastic.network import predict
+from solvers.stochastic.small import one_hot_log
+
+
+@pytest.mark.parametrize(
+    "estimator", [gd.GradientDICE(0.8), gd.GenDICE(0.8), gd.DualDICE(0.8, power=2.0), gd.GradientDICE(1.0)], ids=repr
+)
+def test_networks_find_the_value_of_a_small_mdp(estimator):
+    mdp, target, data, policy = one_hot_log(4000)
+    solver = gd.PrimalDual(4000, gd.Cosine(0.05, 4000), 128, average=0.99)
+    estimate = gd.evaluate(data, policy, estimator, functions=gd.MLP((32,)), solver=solver)
+    truth, behaviour = mdp.value(target, estimator.discount), data.rewards.mean()
+    assert abs(estimate.value - truth) < 0.25 * abs(behaviour - truth) + 0.03
+    assert estimate.interval is None and estimate.status is gd.Status.OK
+    assert abs(estimate.diagnostics.mean_ratio_error) < 0.1
+
+
+def test_the_doubly_robust_answer_covers_with_and_without_ends():
+    problem = problems()["ending, random 6×2"]()
+    log = problem.trajectories(4000, np.random.default_rng(1))
+    eye = np.eye(problem.terminal)
+    data = gd.Transitions(
+        eye[log.states],
+        log.actions,
+        log.rewards,
+        eye[log.next_states],
+        terminated=log.terminated,
+        episodes=log.episodes,
+    )
+    policy = gd.DiscretePolicy(lambda s: problem.target[s.argmax(axis=1)], 2)
+    for discount in (0.9, 1.0):
+        answer = neural_doubly_robust(
+            gd.Problem(data, policy, gd.MLP((32,))),
+            gd.GradientDICE(discount),
+            solver=default_solver(2000),
+            fitted_q=FittedQ(2000),
+            members=2,
+        )
+        error = np.sqrt(np.sum(answer.influence.rows**2))
+        assert abs(answer.value - problem.truth(discount)) < 5 * error
+        assert abs(answer.evidence.mean_ratio - 1) < 0.2
+
+
+def test_predict_is_the_network():
+    layers = [(np.array([[1.0], [-1.0]]), np.array([0.5])), (np.array([[2.0]]), np.array([1.0]))]
+    assert predict(layers, np.array([[1.0, 0.0], [0.0, 3.0]])).tolist() == [4.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: gd.MLP(()), "hidden"),
+        (lambda: gd.MLP([64]), "tuple"),
+        (lambda: gd.MLP((0,)), "hidden"),
+        (lambda: gd.MLP(draws=0), "draws"),
+    ],
+)
+def test_bad_settings_are_refused(build, words):
+    with pytest.raises(gd.InputError, match=words):
+        build()
+
+
+def test_bad_combinations_are_refused():
+    _, _, data, policy = one_hot_log(100)
+    with pytest.raises(gd.InputError, match="Networks are not linear"):
+        gd.evaluate(data, policy, discount=0.9, functions=gd.MLP(), solver=gd.ClosedForm())
+    bare = gd.Transitions(data.states, data.actions, data.rewards, data.next_states)
+    with pytest.raises(gd.InputError, match="initial states"):
+        gd.evaluate(bare, policy, discount=0.9, functions=gd.MLP(), solver=gd.PrimalDual(10))
