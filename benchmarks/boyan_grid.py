@@ -32,8 +32,8 @@ def run_grid() -> None:
 
     groups = [cell.group for cell in cells(FULL, paper_only=True)]
     assert sum(group.size for group in groups) * FULL.runs == RUNS
-    outcomes = collect(groups, range(FULL.runs), run_groups(groups, range(FULL.runs)))
-    finite = np.mean([np.isfinite(outcome.curve[:, -1]).mean() for outcome in outcomes])
+    outcomes = collect(run_groups(groups, range(FULL.runs)))
+    finite = np.mean([np.isfinite(outcome.curve[:, :, -1]).mean() for outcome in outcomes])
     print(f"{time.perf_counter() - started:.2f} {finite:.4f} {jax.devices()[0].device_kind}")
 
 

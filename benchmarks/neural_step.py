@@ -16,20 +16,22 @@ import torch
 
 import gradientdice as gd
 from gradientdice.problem.inputs import network_inputs
-from gradientdice.solvers.stochastic.neural_solve import train_networks
+from gradientdice.solvers.stochastic.fits import train
+from gradientdice.solvers.stochastic.setup import network_setup
 
 ROWS, BATCH, STEPS = 5_000, 128, 2_000
 
 
 def ours(inputs) -> float:
     """Seconds a step, from the difference of two lengths, so that compilation and start-up cancel."""
-    estimator, functions = gd.GradientDICE(0.9), gd.MLP.paper()
+    estimator, setup = gd.GradientDICE(0.9), network_setup(gd.MLP.paper(), inputs, 0.9)
     times = []
     for steps in (STEPS, 3 * STEPS):
         solver = gd.PrimalDual(steps, 0.01, BATCH, record_every=steps)
-        train_networks(estimator, functions, solver, inputs, [0])
+        group = solver.group(estimator, setup)
+        train(group, [0])
         started = time.perf_counter()
-        train_networks(estimator, functions, solver, inputs, [1])
+        train(group, [1])
         times.append(time.perf_counter() - started)
     return (times[1] - times[0]) / (2 * STEPS)
 

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from gradientdice.experiments.coverage.problems import problems
 from gradientdice.experiments.verdicts import run as experiment
 from gradientdice.experiments.verdicts.run import QUICK, run_part
 
@@ -40,7 +41,7 @@ def test_the_page_says_that_logs_were_refused_only_if_some_were(frame, page):
 
 
 def test_the_logged_share_of_the_target_is_the_overlap():
-    problem = experiment.problems()["random 8×3"]()
+    problem = problems()["random 8×3"]()
     logged = experiment.logged_with(problem, 0.2)
     least = problem.target.argmin(axis=1)
     others = logged.behavior - 0.2 * problem.target

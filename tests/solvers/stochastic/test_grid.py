@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def test_a_table_in_small_parts_is_the_same_grid():
 
 def test_runs_of_one_seed_see_the_same_transitions():
     """A case is the same run whichever cases are beside it, with options that work on whole gradients, too."""
-    options = {"clip_norm": 0.5}
+    options: dict[str, Any] = {"clip_norm": 0.5}
     (three,) = run([group("table", [0.01, 0.02, 0.03], **options)], [0, 1])
     (one,) = run([group("table", [0.02], **options)], [1])
     np.testing.assert_allclose(three.curve[1, 1], one.curve[0, 0], rtol=1e-5)

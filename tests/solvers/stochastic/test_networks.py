@@ -1,5 +1,7 @@
 """Networks: answers against exact values, and what is refused."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,10 @@ from gradientdice.estimators.doubly_robust.networks import default_solver, neura
 from gradientdice.experiments.coverage.problems import problems
 from gradientdice.solvers.stochastic.fitted_q import FittedQ
 from gradientdice.solvers.stochastic.network import predict
+from problems import known
 from solvers.stochastic.small import one_hot_log
+
+WRONG: Any = [64]
 
 
 @pytest.mark.parametrize(
@@ -21,7 +26,7 @@ def test_networks_find_the_value_of_a_small_mdp(estimator):
     truth, behaviour = mdp.value(target, estimator.discount), data.rewards.mean()
     assert abs(estimate.value - truth) < 0.25 * abs(behaviour - truth) + 0.03
     assert estimate.interval is None and estimate.status is gd.Status.OK
-    assert abs(estimate.diagnostics.mean_ratio_error) < 0.1
+    assert abs(known(estimate.diagnostics).mean_ratio_error) < 0.1
 
 
 def test_the_doubly_robust_answer_covers_with_and_without_ends():
@@ -45,9 +50,9 @@ def test_the_doubly_robust_answer_covers_with_and_without_ends():
             fitted_q=FittedQ(2000),
             members=2,
         )
-        error = np.sqrt(np.sum(answer.influence.rows**2))
+        error = np.sqrt(np.sum(known(answer.influence).rows ** 2))
         assert abs(answer.value - problem.truth(discount)) < 5 * error
-        assert abs(answer.evidence.mean_ratio - 1) < 0.2
+        assert abs(known(answer.evidence.mean_ratio) - 1) < 0.2
 
 
 def test_predict_is_the_network():
@@ -59,7 +64,7 @@ def test_predict_is_the_network():
     ("build", "words"),
     [
         (lambda: gd.MLP(()), "hidden"),
-        (lambda: gd.MLP([64]), "tuple"),
+        (lambda: gd.MLP(WRONG), "tuple"),
         (lambda: gd.MLP((0,)), "hidden"),
         (lambda: gd.MLP(draws=0), "draws"),
     ],

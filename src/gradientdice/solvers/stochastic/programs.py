@@ -9,9 +9,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -50,15 +51,26 @@ class Programs:
 PROGRAMS = Programs()
 
 
-class Compiled:
-    """The programs of a plan for runs of certain shapes: all calls of one object have arguments of the same shapes.
+class Material(NamedTuple):
+    """What the programs of a part are given at every call.
 
-    Arguments and results have a first axis over seeds, or over runs if each has draws of its own. Numbers have the same
-    first axis, unless the runs of a seed share its draws: then they are the same for all seeds.
+    Attributes:
+        source: where minibatches come from.
+        recorder: what the curve shows.
+        runs: the numbers and seeds, with a first axis over seeds, or over runs if each has draws of its own. The
+            numbers of runs that share a seed's draws have no such axis: they are the same for all seeds.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    source: Source
+    recorder: Recorder
+    runs: Runs
+
+
+class Compiled:
+    """The programs of a plan on one part's material. States and records have a first axis as the seeds have."""
+
+    def __init__(self, plan: Plan, material: Material, chunk: int) -> None:
+        self._plan, self._material, self._chunk = plan, material, chunk
         self._key = plan.key()
         self._ready: dict[Any, Any] = {}
 
@@ -79,38 +91,67 @@ class Compiled:
             )
             return jax.tree.map(np.asarray, program(seeds))
 
-    def advance(self, length: int, source: Source, runs: Runs, state: State, first: int) -> State:
-        """A block of updates. The state given is used up."""
+    def record(self, state: State) -> Any:
+        """What the curve shows of the states: (seeds, figures, …)."""
+        return self._call(("record", self._chunk), (self._material, state.kept), lambda: jax.jit(self._measure))
 
-        def block(source: Source, runs: Runs, state: State, first: Any) -> State:
-            return self._map(partial(learner.advance, self._plan, length, source, first), runs, state)
+    def advance(self, blocks: list[tuple[int, int]], most: int, state: State) -> tuple[State, Any]:
+        """Some blocks of updates of the same length, at most `most`. The states given are used up.
 
-        def build() -> Any:
-            # On a GPU, generating and timing matrix products for small batches takes longer than a whole grid, and
-            # gains nothing: the library's serve. The records, in which most of the time goes, get generated ones.
-            options: dict[str, Any] = {"xla_gpu_enable_triton_gemm": False}
-            if quick and jax.default_backend() == "cpu":
-                options["xla_backend_optimization_level"] = 1
-            return jax.jit(block, donate_argnums=2, compiler_options=options)
+        Returns:
+            The new states, and what the curve shows after each block: (blocks, seeds, figures, …).
+        """
+        (first, length), count = blocks[0], len(blocks)
+        if jax.default_backend() == "cpu":
+            arguments = (self._material, state, np.int32(first), np.int32(count))
+            state, records = self._call(
+                ("blocks", self._chunk, length, most), arguments, lambda: self._fused(length, most)
+            )
+            return state, np.asarray(records)[:count]
+        # On a GPU, generating and timing matrix products for small batches takes longer than a whole grid, and gains
+        # nothing: the library's serve. The records, in which most of the time goes, get generated ones.
+        options: Any = {"xla_gpu_enable_triton_gemm": False}
+        records = []
+        for first, _ in blocks:
+            state = self._call(
+                ("block", length),
+                (self._material, state, np.int32(first)),
+                lambda: jax.jit(partial(self._block, length), donate_argnums=1, compiler_options=options),
+            )
+            records.append(self.record(state))
+        return state, records
+
+    def _fused(self, length: int, most: int) -> Any:
+        """Several blocks and their records as one program: on a CPU a call takes as long as many small updates."""
+
+        def blocks(material: Material, state: State, first: Any, count: Any) -> tuple[State, Any]:
+            def block(number: Any, carry: tuple[State, Any]) -> tuple[State, Any]:
+                state, records = carry
+                state = self._block(length, material, state, first + number * length)
+                return state, records.at[number].set(self._measure(material, state.kept))
+
+            like = jax.eval_shape(self._measure, material, state.kept)
+            return lax.fori_loop(0, count, block, (state, jnp.zeros((most, *like.shape), like.dtype)))
 
         quick = self._plan.steps <= self._plan.functions.quick_steps
-        return self._call(("advance", length, quick), (source, runs, state, np.int32(first)), build)
+        options: Any = {"xla_backend_optimization_level": 1} if quick else None
+        return jax.jit(blocks, donate_argnums=1, compiler_options=options)
 
-    def record(self, chunk: int, recorder: Recorder, runs: Runs, state: State) -> Any:
-        """What the curve shows of the states."""
+    def _block(self, length: int, material: Material, state: State, first: Any) -> State:
+        source, _, runs = material
+        return self._map(partial(learner.advance, self._plan, length, source, first), runs, state)
 
-        def measure(recorder: Recorder, runs: Runs, kept: Kept) -> Any:
-            return self._map(partial(learner.record, self._plan, chunk, recorder), runs, kept)
-
-        return self._call(("record", chunk), (recorder, runs, state.kept), lambda: jax.jit(measure))
-
-    def _call(self, what: Any, arguments: tuple[Any, ...], build: Callable[[], Any]) -> Any:
-        # Finding a program among all others takes as long as a short block of updates: it is done once.
-        if what not in self._ready:
-            self._ready[what] = PROGRAMS.get((what, self._key), arguments, build)
-        return self._ready[what](*arguments)
+    def _measure(self, material: Material, kept: Kept) -> Any:
+        _, recorder, runs = material
+        return self._map(partial(learner.record, self._plan, self._chunk, recorder), runs, kept)
 
     def _map(self, one: Callable[[Runs, Any], Any], runs: Runs, state: Any) -> Any:
         if self._plan.functions.shares_draws:
             return jax.vmap(lambda seed, state: one(Runs(runs.numbers, seed), state))(runs.seed, state)
         return jax.vmap(one)(runs, state) if advances_together() else lax.map(lambda pair: one(*pair), (runs, state))
+
+    def _call(self, what: tuple[Any, ...], arguments: tuple[Any, ...], build: Callable[[], Any]) -> Any:
+        # All calls have arguments of the same shapes: a program is looked for once.
+        if what not in self._ready:
+            self._ready[what] = PROGRAMS.get((what, self._key), arguments, build)
+        return self._ready[what](*arguments)

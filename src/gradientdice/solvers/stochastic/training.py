@@ -19,7 +19,7 @@ from gradientdice.solvers.stochastic.function_class import Players
 from gradientdice.solvers.stochastic.learner import Runs, State
 from gradientdice.solvers.stochastic.parts import Group, Part
 from gradientdice.solvers.stochastic.plan import Plan
-from gradientdice.solvers.stochastic.programs import Compiled
+from gradientdice.solvers.stochastic.programs import Compiled, Material
 
 PORTIONS = 10
 
@@ -68,25 +68,20 @@ def run_part(group: Group, part: Part, request: Request) -> Outcome:
     seeds = np.asarray(request.seeds, dtype=np.uint32)[np.resize(part.seeds, part.num_seeds)]
     numbers = {name: array[cases] for name, array in group.hyper.items()}
     runs = Runs(replicate(numbers) if shared else spread(numbers), spread(seeds))
-    programs, source, recorder = Compiled(group.plan), replicate(group.source), replicate(group.recorder.select(cases))
+    material = Material(replicate(group.source), replicate(group.recorder.select(cases)), runs)
+    programs = Compiled(group.plan, material, part.chunk)
     state = spread(programs.start((part.num_cases,) if shared else (), seeds))
     file = None if request.checkpoint is None else _File(group, part, request, state)
-
-    def measured(state: State) -> Any:
-        return programs.record(part.chunk, recorder, runs, state)
-
-    done, curve = 0, [np.asarray(measured(state))] if group.plan.functions.records_start else []
+    done, curve = 0, [np.asarray(programs.record(state))] if group.plan.functions.records_start else []
     found = None if file is None else file.load()
     if found is not None:
         done, curve, state = found
-    for portion in _portions(group.plan, done):
-        records = []
-        for first, length in portion:
-            state = programs.advance(length, source, runs, state, first)
-            records.append(measured(state))
+    most = _portion_size(group.plan)
+    for blocks in _portions(group.plan, done, most):
+        state, records = programs.advance(blocks, most, state)
         curve += [np.asarray(record) for record in records]
-        done += len(portion)
-        request.watch(_num_runs(part, shared) * len(portion), _own(curve[-1], part, shared))
+        done += len(blocks)
+        request.watch(_num_runs(part, shared) * len(blocks), _own(curve[-1], part, shared))
         if file is not None:
             file.save(done, curve, state)
     outcome = Outcome(state.kept.finite, np.stack(curve, axis=1), state.kept.diverged_at)
@@ -103,12 +98,18 @@ def _own(array: np.ndarray, part: Part, shared: bool) -> np.ndarray:
     return own[..., : len(part.cases)] if shared else own
 
 
-def _portions(plan: Plan, done: int) -> Iterator[list[tuple[int, int]]]:
-    """The blocks still to do."""
-    blocks = list(plan.blocks())
-    size = -(-len(blocks) // PORTIONS)
-    for first in range(done, len(blocks), size):
-        yield blocks[first : first + size]
+def _portion_size(plan: Plan) -> int:
+    return -(-len(list(plan.blocks())) // PORTIONS)
+
+
+def _portions(plan: Plan, done: int, most: int) -> Iterator[list[tuple[int, int]]]:
+    """The blocks still to do; a last block that is shorter is a portion of its own."""
+    blocks = list(plan.blocks())[done:]
+    whole = [block for block in blocks if block[1] == plan.record_every]
+    for first in range(0, len(whole), most):
+        yield whole[first : first + most]
+    if len(whole) < len(blocks):
+        yield blocks[-1:]
 
 
 class _File:
