@@ -7,8 +7,11 @@ import pytest
 from jaxtyping import TypeCheckError
 
 import gradientdice as gd
+import shapes
 from gradientdice.inference.influence import Influence
 from gradientdice.problem.support import restricted_to_logged
+
+pytestmark = pytest.mark.skipif(not shapes.ACTIVE, reason="CHECK_SHAPES=0: no shapes are checked in this run")
 
 
 def test_an_argument_of_a_wrong_shape():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Num
+from jaxtyping import Bool, Float, Integer, Num
 from numpy.typing import ArrayLike
 
 from gradientdice.data.sequence import in_time_order
@@ -49,7 +49,7 @@ class Transitions:
     initial_states: Num[np.ndarray, "n0 ..."] | None = None
     terminated: Bool[np.ndarray, " n"] | None = None
     truncated: Bool[np.ndarray, " n"] | None = None
-    episodes: Int[np.ndarray, " n"] | None = None
+    episodes: Integer[np.ndarray, " n"] | None = None
     weights: Float[np.ndarray, " n"] | None = None
     behavior_log_probs: Float[np.ndarray, " n"] | None = None
 

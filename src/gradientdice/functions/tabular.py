@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Integer
 
 from gradientdice.errors import InputError, first_bad_row, require_count
 from gradientdice.functions.rows import SparseRows
@@ -60,14 +60,14 @@ class Tabular:
         """Directions of the features below this share of the largest are dropped by a solver."""
         return RANK_TOLERANCE
 
-    def at(self, states: Int[np.ndarray, " n"], actions: Int[np.ndarray, " n"]) -> SparseRows:
+    def at(self, states: Integer[np.ndarray, " n"], actions: Integer[np.ndarray, " n"]) -> SparseRows:
         """x(s,a), one entry per row."""
         self._require_moderate()
         self.check("states", states, self.num_states)
         self.check("actions", actions, self.num_actions)
         return SparseRows((states.astype(np.int64) * self.num_actions + actions).astype(np.int32)[:, None])
 
-    def expected(self, states: Int[np.ndarray, " n"], policy: StatePolicy, rng: np.random.Generator) -> SparseRows:
+    def expected(self, states: Integer[np.ndarray, " n"], policy: StatePolicy, rng: np.random.Generator) -> SparseRows:
         """Σ_a π(a|s) x(s,a), exactly: one entry per action."""
         self._require_moderate()
         self.check("states", states, self.num_states)
@@ -75,7 +75,7 @@ class Tabular:
         indices = states.astype(np.int64)[:, None] * self.num_actions + np.arange(self.num_actions)
         return SparseRows(indices.astype(np.int32), probabilities)
 
-    def probabilities(self, states: Int[np.ndarray, " n"], policy: StatePolicy) -> np.ndarray:
+    def probabilities(self, states: Integer[np.ndarray, " n"], policy: StatePolicy) -> np.ndarray:
         """π(·|s) at each state, or an error if the policy has other actions than the table."""
         if isinstance(policy, SamplingPolicy):
             raise InputError("A tabular model needs action probabilities: use TabularPolicy or DiscretePolicy.")
@@ -127,11 +127,11 @@ class LoggedTable:
     """
 
     table: Tabular
-    states: Int[np.ndarray, " S"]
-    features: Int[np.ndarray, "S A"]
+    states: Integer[np.ndarray, " S"]
+    features: Integer[np.ndarray, "S A"]
 
     @classmethod
-    def of(cls, table: Tabular, states: Int[np.ndarray, " n"], actions: Int[np.ndarray, " n"]) -> LoggedTable:
+    def of(cls, table: Tabular, states: Integer[np.ndarray, " n"], actions: Integer[np.ndarray, " n"]) -> LoggedTable:
         """The table over the pairs of these rows."""
         names, index = np.unique(states, return_inverse=True)
         pairs = np.unique(index * table.num_actions + actions)
@@ -152,7 +152,7 @@ class LoggedTable:
         """As for the whole table."""
         return self.table.rank_tolerance
 
-    def index(self, states: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+    def index(self, states: Integer[np.ndarray, " n"]) -> Integer[np.ndarray, " n"]:
         """The position of each state among those of the log; an error for one that is not there."""
         place = np.minimum(np.searchsorted(self.states, states), len(self.states) - 1)
         unknown = self.states[place] != states
@@ -161,11 +161,11 @@ class LoggedTable:
             raise InputError(f"The log has no row in state {states[row]}. Log more data there.")
         return place
 
-    def at(self, states: Int[np.ndarray, " n"], actions: Int[np.ndarray, " n"]) -> SparseRows:
+    def at(self, states: Integer[np.ndarray, " n"], actions: Integer[np.ndarray, " n"]) -> SparseRows:
         """x(s,a), one entry per row."""
         return SparseRows(self.features[self.index(states), actions].astype(np.int32)[:, None])
 
-    def expected(self, states: Int[np.ndarray, " n"], policy: StatePolicy, rng: np.random.Generator) -> SparseRows:
+    def expected(self, states: Integer[np.ndarray, " n"], policy: StatePolicy, rng: np.random.Generator) -> SparseRows:
         """Σ_a π(a|s) x(s,a), exactly: one entry per action. The policy takes logged actions only."""
         features = self.features[self.index(states)]
         probabilities = self.table.probabilities(states, policy)

@@ -20,7 +20,7 @@ from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count, require_number
 from gradientdice.inference.influence import Influence
 
-Samples = list[Float[np.ndarray, " g"]]
+Samples = list[Float[np.ndarray, " _"]]
 
 
 def independent_shares(influence: Influence, data: Transitions) -> Samples:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from numpy.typing import ArrayLike, DTypeLike
 
 from gradientdice.errors import InputError, first_bad_row, require_distributions
@@ -45,7 +45,7 @@ class TabularPolicy:
         """A."""
         return self.probabilities.shape[1]
 
-    def probabilities_at(self, states: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n A"]:
+    def probabilities_at(self, states: Integer[np.ndarray, " n"]) -> Float[np.ndarray, "n A"]:
         """π(·|s) for each given state."""
         states = np.asarray(states)
         if states.dtype.kind not in "iu" or states.ndim != 1:

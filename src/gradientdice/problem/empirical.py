@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Integer
 from scipy.sparse import csr_array
 
 from gradientdice.errors import starts_missing
@@ -58,7 +58,7 @@ class EmpiricalMDP:
             its other states lead to.
     """
 
-    def __init__(self, support: TableSupport, discount: float, starts: Int[np.ndarray, " n0"] | None) -> None:
+    def __init__(self, support: TableSupport, discount: float, starts: Integer[np.ndarray, " n0"] | None) -> None:
         data, table = support.data, support.table
         self._support, self.discount, self._data = support, discount, data
         self._weights, self._ended = data.row_weights, data.ended

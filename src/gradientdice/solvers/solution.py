@@ -35,7 +35,7 @@ class Solution:
     """
 
     ratio_params: Float[np.ndarray, " K"]
-    critic_params: Float[np.ndarray, " K"]
+    critic_params: Float[np.ndarray, " L"]
     norm_multiplier: float
     status: Status
     stats: dict[str, float] = field(default_factory=dict)

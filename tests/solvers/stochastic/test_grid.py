@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -42,24 +43,18 @@ def test_a_run_that_diverges_does_not_spoil_the_others(kind):
     assert (both.diverged_at[0] == -1).all() and (both.diverged_at[1] >= 0).all()
     np.testing.assert_allclose(alone.curve[0], both.curve[0], rtol=1e-5)
     assert np.isinf(both.curve[1, :, -1]).all()
-    finite = [np.isfinite(leaf).all() for leaf in (*_leaves(both.players),)]
+    finite = [np.isfinite(leaf).all() for leaf in jax.tree.leaves(both.players)]
     assert all(finite), "the last finite parameters are given"
 
 
-def _leaves(tree):
-    import jax
-
-    return jax.tree.leaves(tree)
-
-
 def test_networks_in_small_parts_are_the_same_grid():
-    whole, parts = (run([group("networks", [0.01, 0.02, 0.03])], range(3), max_bytes=size)[0] for size in (None, 1))
+    whole, parts = (run([group("networks", [0.01, 0.02])], range(2), max_bytes=size)[0] for size in (None, 1))
     assert same(whole, parts)
 
 
 def test_a_table_in_small_parts_is_the_same_grid():
     whole, parts = (run([group("table", [0.01, 0.02, 0.03])], range(3), max_bytes=size)[0] for size in (None, 1))
-    for a, b in zip(_leaves(whole), _leaves(parts), strict=True):
+    for a, b in zip(jax.tree.leaves(whole), jax.tree.leaves(parts), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
@@ -69,6 +64,16 @@ def test_runs_of_one_seed_see_the_same_transitions():
     (three,) = run([group("table", [0.01, 0.02, 0.03], **options)], [0, 1])
     (one,) = run([group("table", [0.02], **options)], [1])
     np.testing.assert_allclose(three.curve[1, 1], one.curve[0, 0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["table", "networks"])
+def test_the_way_of_accelerators_gives_the_same_numbers(kind, monkeypatch):
+    """They advance all runs together, block by block, with records as a program of their own."""
+    own = group(kind, [0.01, 0.02])
+    (here,) = run([own], [0, 1])
+    monkeypatch.setattr("jax.default_backend", lambda: "gpu")
+    (there,) = run([own], [0, 1])
+    np.testing.assert_allclose(here.curve, there.curve, rtol=1e-4, atol=1e-5)
 
 
 DEVICES = """

@@ -87,9 +87,9 @@ class MAGIC:
             raise InputError("MAGIC weighs noise against bias over episodes, and the log has one: give more.")
         q = CrossFittedQ.of("MAGIC", problem, self.discount, self.folds)
         lengths = _lengths(weights.episodes.horizon, self.returns, self.discount)
-        values = _returns(weights, q, lengths)
-        covariance = _covariance(weights, q, lengths)
-        drawn = _resampled(weights, q, self.replications, np.random.default_rng(problem.seed))
+        values = step_returns(weights, q, lengths)
+        covariance = returns_covariance(weights, q, lengths)
+        drawn = resampled_wdr(weights, q, self.replications, np.random.default_rng(problem.seed))
         tail = (1 - self.bias_confidence) / 2
         low, high = np.quantile(drawn, [tail, 1 - tail])
         # The estimate itself belongs to its interval, however skewed the bootstrap is.
@@ -128,7 +128,7 @@ def _lengths(horizon: int, most: int, discount: float) -> np.ndarray:
     return np.unique(np.append(np.searchsorted(covered, wanted - 1e-12), [0, horizon]))
 
 
-def _returns(weights: StepWeights, q: CrossFittedQ, lengths: np.ndarray) -> Float[np.ndarray, " J"]:
+def step_returns(weights: StepWeights, q: CrossFittedQ, lengths: np.ndarray) -> Float[np.ndarray, " J"]:
     """g_j for each length j."""
     counts = weights.episodes.weights
     start = (1 - weights.discount) * float(counts @ q.first_values) / counts.sum()
@@ -136,7 +136,7 @@ def _returns(weights: StepWeights, q: CrossFittedQ, lengths: np.ndarray) -> Floa
     return start + steps[lengths]
 
 
-def _covariance(weights: StepWeights, q: CrossFittedQ, lengths: np.ndarray) -> Float[np.ndarray, "J J"]:
+def returns_covariance(weights: StepWeights, q: CrossFittedQ, lengths: np.ndarray) -> Float[np.ndarray, "J J"]:
     """Ω, from the episodes' influence values on each g_j."""
     episodes = weights.episodes
     counts, start = episodes.weights, (1 - weights.discount) * q.first_values
@@ -149,7 +149,7 @@ def _covariance(weights: StepWeights, q: CrossFittedQ, lengths: np.ndarray) -> F
     return len(episodes) / (len(episodes) - 1) * centred.T @ centred
 
 
-def _resampled(
+def resampled_wdr(
     weights: StepWeights, q: CrossFittedQ, replications: int, rng: np.random.Generator
 ) -> Float[np.ndarray, " replications"]:
     """WDR of resampled episodes, Q being as it is."""

@@ -47,11 +47,12 @@ def traced_numbers(estimator: SaddleObjective) -> tuple[str, ...]:
     """
     names = tuple(name for name in NUMBERS if _is_settable_number(estimator, name))
     key = structure_key(estimator, names)
-    if key not in _TRIED:
+    found = _TRIED.get(key)
+    if found is None:
         if len(_TRIED) >= 1000:
             _TRIED.clear()
-        _TRIED[key] = estimator, _can_trace(estimator, names)
-    return names if _TRIED[key][1] else ()
+        found = _TRIED[key] = estimator, _can_trace(estimator, names)
+    return names if found[1] else ()
 
 
 def structure_key(estimator: SaddleObjective, numbers: Sequence[str]) -> tuple[Any, ...]:

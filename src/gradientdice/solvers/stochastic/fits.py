@@ -33,7 +33,8 @@ def train(group: Group, seeds: Sequence[int], checkpoint: Path | None = None, *,
             if bar is not None:
                 bar(blocks, f"{np.median(figures[:, 0]):.5g}")
 
-        return collect(run_groups([group], seeds, checkpoint=checkpoint, watch=watch))[0]
+        folder = None if checkpoint is None else Path(checkpoint)
+        return collect(run_groups([group], seeds, checkpoint=folder, watch=watch))[0]
 
 
 def as_solution(group: Group, outcome: Outcome, case: int = 0, seed: int = 0) -> Solution:
