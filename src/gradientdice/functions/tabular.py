@@ -86,10 +86,10 @@ class Tabular:
     def unlogged_message(self, feature: int, count: int) -> str:
         """What to say of the first of `count` pairs that the policy takes and the log does not contain."""
         state, action = divmod(feature, self.num_actions)
+        other = "" if self.stand_in else ", or give Tabular(…, stand_in=True), which uses the logged actions instead"
         return (
             f"The policy takes action {action} in state {state}, which the log never contains ({count} such pairs). "
-            "Log more data, use features that generalise, or give Tabular(…, stand_in=True), which uses the logged "
-            "actions instead."
+            f"Log more data or use features that generalise{other}."
         )
 
     def _require_moderate(self) -> None:
