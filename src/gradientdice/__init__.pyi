@@ -19,10 +19,11 @@ from .functions.linear import LinearFeatures as LinearFeatures
 from .functions.mlp import MLP as MLP
 from .functions.tabular import Tabular as Tabular
 from .evaluation.compare import compare as compare
+from .inference.checks import Check as Check
 from .inference.diagnostics import Diagnostics as Diagnostics
 from .inference.evidence import Evidence as Evidence
 from .inference.influence import Influence as Influence
-from .inference.diagnostics import Verdict as Verdict
+from .inference.checks import Verdict as Verdict
 from .evaluation.estimate import Estimate as Estimate
 from .evaluation.evaluate import evaluate as evaluate
 from .inference.intervals import BootstrapInterval as BootstrapInterval

@@ -16,8 +16,9 @@ GRID = [gd.GradientDICE(g, lam) for g in (0.5, 0.9, 1.0) for lam in (0.5, 1.0)] 
 SOLVERS = [gd.PrimalDual(120, rate, record_every=40) for rate in (0.05, 0.1)]
 
 
-def swept(log: tuple[gd.Transitions, Any], *arguments: Any, **options: Any) -> Any:
-    return gd.sweep(log[0], log[1], *arguments, **options)
+def swept(log: tuple[gd.Transitions, Any], estimators: Any, functions: Any, solver: Any, **options: Any) -> Any:
+    data, policy = log
+    return gd.sweep(data, policy, estimators, functions, solver, progress=False, **options)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def log():
 
 @pytest.fixture(scope="module")
 def table(log):
-    return swept(log, GRID, gd.Tabular(5, 2), SOLVERS, seeds=[0, 4, 7], progress=False)
+    return swept(log, GRID, gd.Tabular(5, 2), SOLVERS, seeds=[0, 4, 7])
 
 
 def test_every_combination_is_there_once(table):
@@ -56,15 +57,14 @@ def test_equals_single_runs(log, table):
 
 
 def test_a_tight_memory_bound_changes_no_number(log, table):
-    tight = swept(log, GRID, gd.Tabular(5, 2), SOLVERS, seeds=[0, 4, 7], progress=False, max_bytes=10_000)
+    tight = swept(log, GRID, gd.Tabular(5, 2), SOLVERS, seeds=[0, 4, 7], max_bytes=10_000)
     np.testing.assert_allclose(table["value"], tight["value"], rtol=1e-5, atol=1e-6)
 
 
 def test_a_diverging_run_does_not_touch_its_neighbours(log):
-    arguments = ([gd.GradientDICE(0.9)], gd.Tabular(5, 2))
     good, bad = gd.PrimalDual(500, 0.05), gd.PrimalDual(500, 50.0)
-    alone = swept(log, *arguments, good, seeds=2, progress=False)
-    both = swept(log, *arguments, [good, bad], seeds=2, progress=False)
+    alone = swept(log, gd.GradientDICE(0.9), gd.Tabular(5, 2), good, seeds=2)
+    both = swept(log, gd.GradientDICE(0.9), gd.Tabular(5, 2), [good, bad], seeds=2)
     same = both[both["learning_rate"] == 0.05]
     np.testing.assert_allclose(same["value"], alone["value"], atol=1e-4)  # float32 sums, in another order
     assert (both[both["learning_rate"] == 50.0]["status"] == "diverged").all()
@@ -96,7 +96,7 @@ def test_average_reward_with_termination_runs_beside_discounted(log):
 def test_linear_features_run_beside_a_table(log):
     features = gd.LinearFeatures(lambda s, a: np.column_stack([s / 5, a, s * a / 5]))
     solver, both = gd.PrimalDual(2000, 0.1), [gd.Tabular(5, 2), features]
-    table = swept(log, [gd.GradientDICE(0.5)], both, solver, seeds=2, progress=False)
+    table = swept(log, [gd.GradientDICE(0.5)], both, solver, seeds=2)
     assert list(table.groupby("functions_number")["functions"].first()) == ["Tabular", "LinearFeatures"]
     fit = solver.fit(gd.GradientDICE(0.5), gd.Problem(log[0], log[1], features, seed=1))
     last = table[(table["functions_number"] == 1) & (table["seed"] == 1)]["value"].iloc[-1]
@@ -106,18 +106,12 @@ def test_linear_features_run_beside_a_table(log):
 def test_networks_say_where_the_mean_ratio_starts():
     _, _, data, policy = one_hot_log(300)
     solver = gd.PrimalDual(20, 0.01, 16, record_every=10)
-    table = swept(
-        (data, policy),
-        [gd.GradientDICE(0.5), gd.DualDICE(0.5)],
-        [gd.MLP.paper(), gd.MLP((8,))],
-        solver,
-        seeds=2,
-        progress=False,
-    )
-    assert len(table) == 2 * 2 * 2 * 3 and np.isfinite(table["value"]).all()
-    first = table[table["step"] == 0].groupby("functions")["mean_ratio"].mean().to_dict()
-    assert abs(first[repr(gd.MLP.paper())]) < 0.01
-    assert abs(first[repr(gd.MLP((8,)))] - 1) < 0.5
+    shapes = [gd.MLP((16,), output_scale=1e-3, ratio_start=0.0), gd.MLP((16,))]
+    table = gd.sweep(data, policy, [gd.GradientDICE(0.5)], shapes, solver, seeds=2, progress=False)
+    assert len(table) == 2 * 2 * 3 and np.isfinite(table["value"]).all()
+    first = [table[(table["step"] == 0) & (table["functions"] == repr(shape))]["mean_ratio"] for shape in shapes]
+    np.testing.assert_allclose(first[0], 0, atol=0.01)
+    np.testing.assert_allclose(first[1].mean(), 1, atol=0.5)
 
 
 @dataclass(frozen=True)
@@ -169,21 +163,29 @@ class Branching(Plain):
         return Mine(self.discount).objective(terms)
 
 
-@pytest.mark.parametrize("functions", [gd.Tabular(5, 2), gd.MLP((4,))], ids=["table", "networks"])
+BRIEF = gd.PrimalDual(20, 0.05, 8, record_every=10)
+KINDS = {"table": gd.Tabular(5, 2), "networks": gd.MLP((4,))}
+
+
+@pytest.fixture(scope="module")
+def of_the_library(log):
+    both = [gd.GradientDICE(0.5), gd.GradientDICE(0.9)]
+    return {kind: swept(log, both, KINDS[kind], BRIEF, seeds=2) for kind in KINDS}
+
+
 @pytest.mark.parametrize(
-    "own",
+    ("own", "kind"),
     [
-        [Mine(0.5), Mine(0.9)],
-        [Plain(0.5), Plain(0.9)],
-        [Computed(2.0), Computed(10.0)],
-        [Branching(0.5), Branching(0.9)],
+        ([Mine(0.5), Mine(0.9)], "table"),
+        ([Plain(0.5), Plain(0.9)], "table"),
+        ([Plain(0.5), Plain(0.9)], "networks"),
+        ([Computed(2.0), Computed(10.0)], "table"),
+        ([Branching(0.5), Branching(0.9)], "table"),
     ],
-    ids=["dataclass", "plain class", "properties", "branching"],
+    ids=["dataclass", "plain class", "plain class with networks", "properties", "branching"],
 )
-def test_a_users_own_class_is_taken_by_its_protocol(log, functions, own):
-    solver = gd.PrimalDual(20, 0.05, 8, record_every=10)
-    theirs = swept(log, [gd.GradientDICE(0.5), gd.GradientDICE(0.9)], functions, solver, seeds=2, progress=False)
-    mine = swept(log, own, functions, solver, seeds=2, progress=False)
+def test_a_users_own_class_is_taken_by_its_protocol(log, of_the_library, own, kind):
+    mine, theirs = swept(log, own, KINDS[kind], BRIEF, seeds=2), of_the_library[kind]
     assert set(mine["estimator"]) == {type(own[0]).__name__}
     for column in ("value", "mean_ratio"):
         np.testing.assert_allclose(mine[column], theirs[column], rtol=1e-5, atol=1e-6)
@@ -191,11 +193,13 @@ def test_a_users_own_class_is_taken_by_its_protocol(log, functions, own):
 
 
 def test_a_users_own_class_goes_on_from_a_checkpoint(log, tmp_path):
-    arguments = (gd.Tabular(5, 2), gd.PrimalDual(20, 0.05, 8, record_every=10))
-    first, again = (swept(log, Plain(0.5), *arguments, seeds=2, progress=False, checkpoint=tmp_path) for _ in range(2))
-    assert first["value"].tolist() == again["value"].tolist()
+    def values(estimator):
+        table = swept(log, estimator, gd.Tabular(5, 2), BRIEF, seeds=2, checkpoint=tmp_path)
+        return table["value"].tolist()
+
+    assert values(Plain(0.5)) == values(Plain(0.5))
     with pytest.raises(gd.InputError, match="other settings"):
-        swept(log, Plain(0.6), *arguments, seeds=2, progress=False, checkpoint=tmp_path)
+        values(Plain(0.6))
 
 
 class Untraceable(Plain):
@@ -233,14 +237,30 @@ class Untraceable(Plain):
 def test_arguments_of_the_wrong_kind_are_refused_by_name(log, arguments, words):
     given = {"estimators": GRID[0], "functions": gd.Tabular(5, 2), "solver": SOLVERS[0], "seeds": 1, **arguments}
     with pytest.raises(gd.InputError, match=words):
-        swept(log, **given, progress=False)
+        swept(log, **given)
 
 
 def test_actions_that_were_never_logged_are_refused(log):
-    """Networks would extrapolate to them unseen."""
+    """Networks and features would extrapolate to them unseen; a table leaves them out."""
     data, _ = log
     always = gd.Transitions(data.states, 0 * data.actions, data.rewards, data.next_states, data.initial_states)
     other = gd.TabularPolicy(np.tile([0.0, 1.0], (5, 1)))
-    for functions in (gd.MLP((4,)), gd.Tabular(5, 2)):
-        with pytest.raises(gd.InputError, match="never contains|(?i:logged)"):
+    for functions in (gd.MLP((4,)), gd.LinearFeatures(lambda s, a: np.column_stack([s, a]))):
+        with pytest.raises(gd.InputError, match="action 1, which the log never contains"):
             gd.sweep(always, other, GRID[0], functions, SOLVERS[0], seeds=1, progress=False)
+
+
+def test_a_table_says_how_much_was_never_logged(log):
+    """The same share as the verdict of `evaluate` reads."""
+    data, policy = log
+    some = gd.Transitions(
+        data.states, np.where(data.states == 2, 0, data.actions), data.rewards, data.next_states, data.initial_states
+    )
+    for discount in (0.5, 0.9):
+        table = swept((some, policy), gd.GradientDICE(discount), gd.Tabular(5, 2), SOLVERS[0], seeds=1)
+        diagnostics = gd.evaluate(some, policy, discount=discount).diagnostics
+        assert diagnostics is not None and diagnostics.unlogged is not None
+        assert 0.01 < diagnostics.unlogged < 0.5
+        np.testing.assert_allclose(table["unlogged"], diagnostics.unlogged, rtol=1e-12)
+    whole = swept(log, gd.GradientDICE(0.5), gd.Tabular(5, 2), SOLVERS[0], seeds=1)
+    assert (whole["unlogged"] == 0).all()

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.inference.diagnostics import Diagnostics, Verdict
+from gradientdice.inference.checks import Check, Verdict, reasons, worst
+from gradientdice.inference.diagnostics import Diagnostics
 from gradientdice.inference.movement import Movement
 from gradientdice.solvers.solution import Solution
 from gradientdice.solvers.status import Status
@@ -49,6 +50,7 @@ class Estimate:
         notes: what the reader should know about how it was made.
         cautions: reasons why the value may not be the policy's, whatever the diagnostics say.
         provenance: versions and settings.
+        assumptions: tests of what every answer assumes about the log.
     """
 
     value: float
@@ -69,6 +71,12 @@ class Estimate:
     notes: tuple[str, ...]
     provenance: dict[str, Any]
     cautions: tuple[str, ...] = ()
+    assumptions: tuple[Check, ...] = ()
+
+    @property
+    def checks(self) -> list[Check]:
+        """Everything that was checked: the ratio and the solve, then what is assumed about the log."""
+        return [*([] if self.diagnostics is None else self.diagnostics.checks()), *self.assumptions]
 
     @property
     def total(self) -> float | None:
@@ -80,16 +88,17 @@ class Estimate:
         """trust, caution or do not trust."""
         if not self.status.ok:
             return Verdict.DO_NOT_TRUST
-        found = Verdict.CAUTION if self.diagnostics is None else self.diagnostics.verdict
-        return Verdict.CAUTION if self.cautions and found is Verdict.TRUST else found
+        found = worst(self.checks)
+        doubted = self.diagnostics is None or bool(self.cautions)
+        return Verdict.CAUTION if doubted and found is Verdict.TRUST else found
 
     @property
     def reasons(self) -> list[str]:
         """Why the verdict is not better."""
         if not self.status.ok:
             return [self.status.message]
-        found = [NO_RATIO] if self.diagnostics is None else self.diagnostics.reasons
-        return [*found, *self.cautions]
+        unknown = [NO_RATIO] if self.diagnostics is None else []
+        return [*reasons(self.checks), *unknown, *self.cautions]
 
     def rows(self) -> list[tuple[str, str]]:
         """The summary as pairs of a name and a text."""
@@ -145,6 +154,7 @@ class Estimate:
             "num_clusters": self.num_clusters,
             "movements": [asdict(movement) for movement in self.movements],
             "notes": list(self.notes),
+            "assumptions": [check.to_dict() for check in self.assumptions],
             "diagnostics": None if self.diagnostics is None else self.diagnostics.to_dict(),
             "provenance": self.provenance,
         }

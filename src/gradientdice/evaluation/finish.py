@@ -9,6 +9,7 @@ import numpy as np
 from gradientdice.errors import InputError
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.estimators.doubly_robust.search import FunctionSearch
+from gradientdice.evaluation.assumptions import assumption_checks
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.inference.diagnostics import diagnose, is_possible
 from gradientdice.inference.evidence import Evidence
@@ -85,6 +86,7 @@ def finish(
         notes=answer.notes,
         cautions=answer.cautions,
         provenance=provenance(seed=problem.seed, solver=repr(solver), rows=len(data)),
+        assumptions=assumption_checks(problem, estimator, answer),
     )
 
 
@@ -141,7 +143,7 @@ def _with_unlogged(
     notes = ()
     if unlogged:
         notes = (
-            f"in {unlogged:.2g} of its steps the policy takes an action that is never logged in that state, or goes to "
+            f"in {unlogged:.2%} of its steps the policy takes an action that is never logged in that state, or goes to "
             "a state without rows; the log's own actions are used instead, and the interval does not cover that",
         )
     return replace(evidence, unlogged=unlogged), notes, ()

@@ -59,7 +59,8 @@ def sweep(
 
     Returns:
         A table with one row for each recorded point of each run: the combination, its seed, the step, the value
-        estimate, the mean ratio, and how the run ended. `attrs["provenance"]` has versions, seeds and the grid.
+        estimate, the mean ratio, how the run ended, and with a table the share of the policy's steps that the log
+        does not contain. `attrs["provenance"]` has versions, seeds and the grid.
 
     Example:
         >>> import numpy as np, gradientdice as gd
@@ -95,11 +96,12 @@ def sweep(
 
 @dataclass(frozen=True, eq=False)
 class _Cell:
-    """Cases that run as one group, and the columns that they have in common."""
+    """Cases that run as one group, the columns that they have in common, and each case's unlogged share."""
 
     cases: list[Case]
     group: Group
     labels: dict[str, Any]
+    unlogged: list[float | None]
 
 
 def _cells(problem: Problem, position: int, cases: Sequence[Case]) -> list[_Cell]:
@@ -119,7 +121,8 @@ def _cells(problem: Problem, position: int, cases: Sequence[Case]) -> list[_Cell
             setups[kind] = log_setup(problem, kind)
         _, source, recorder = setups[kind]
         group = Group(plan, source, recorder, case_numbers(chosen))
-        cells.append(_Cell(chosen, group, {"functions": name, "functions_number": position}))
+        labels = {"functions": name, "functions_number": position}
+        cells.append(_Cell(chosen, group, labels, [problem.unlogged(estimator.discount) for estimator, _ in chosen]))
     return cells
 
 
@@ -134,6 +137,7 @@ def _long_table(cell: _Cell, outcome: Outcome, seeds: Sequence[int]) -> pd.DataF
         table[name] = outcome.curve[case, seed, step, number].astype(np.float64)
     diverged = outcome.diverged_at[case, seed] >= 0
     table["status"] = np.where(diverged, str(Status.DIVERGED), str(Status.OK))
+    table["unlogged"] = np.asarray(cell.unlogged, dtype=np.float64)[case]
     return table
 
 

@@ -3,49 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
-from enum import Enum
+from dataclasses import dataclass, fields
 
 import numpy as np
 from jaxtyping import Float
 
 from gradientdice.data.transitions import Transitions
+from gradientdice.inference.checks import Check, Verdict, above, below, worst
 from gradientdice.inference.evidence import Evidence
 from gradientdice.solvers.solution import Solution
-
-
-class Verdict(Enum):
-    """Whether to believe an estimate."""
-
-    TRUST = "trust"
-    CAUTION = "caution"
-    DO_NOT_TRUST = "do not trust"
-
-    def __str__(self) -> str:
-        return self.value
-
-
-@dataclass(frozen=True)
-class Check:
-    """One figure against its two thresholds.
-
-    Attributes:
-        name: the diagnostic.
-        value: what was measured.
-        caution: the threshold beyond which it calls for caution.
-        alarm: the threshold beyond which the estimate is not to be trusted.
-        verdict: which side it fell on.
-        meaning: what the figure says, in words.
-        remedy: what would help.
-    """
-
-    name: str
-    value: float
-    caution: float
-    alarm: float
-    verdict: Verdict
-    meaning: str
-    remedy: str
 
 
 @dataclass(frozen=True)
@@ -90,7 +56,7 @@ class Diagnostics:
     def checks(self) -> list[Check]:
         """Every figure that has thresholds, judged."""
         checks = [
-            _above(
+            above(
                 "effective sample size",
                 self.effective_sample_size,
                 200,
@@ -98,7 +64,7 @@ class Diagnostics:
                 "rows' worth of evidence once weighted by the ratio",
                 "log more data near the target policy",
             ),
-            _below(
+            below(
                 "mean ratio − 1",
                 abs(self.mean_ratio_error),
                 0.05,
@@ -106,7 +72,7 @@ class Diagnostics:
                 "how far the ratio is from averaging to 1",
                 "an intercept, more features, or more data",
             ),
-            _below(
+            below(
                 "negative mass",
                 self.negative_share,
                 0.05,
@@ -114,7 +80,7 @@ class Diagnostics:
                 "share of the ratio's mass that is negative, as no true ratio is",
                 "fewer or better features, more data",
             ),
-            _below(
+            below(
                 "mass on the heaviest 0.1% of rows",
                 self.largest_share,
                 0.2,
@@ -122,7 +88,7 @@ class Diagnostics:
                 "how much hangs on a few rows",
                 "log more data where the target policy goes",
             ),
-            _below(
+            below(
                 "mass where the log is thin",
                 self.thin_mass,
                 0.2,
@@ -130,7 +96,7 @@ class Diagnostics:
                 "share of the target's mass where it is over 20 times denser than the log",
                 "log more data there",
             ),
-            _below(
+            below(
                 "standard error ÷ reward spread",
                 self.relative_error,
                 0.2,
@@ -138,7 +104,7 @@ class Diagnostics:
                 "how wide the interval is beside the rewards' own spread",
                 "log more data",
             ),
-            _below(
+            below(
                 "Bellman misfit",
                 self.bellman_misfit,
                 3.0,
@@ -146,7 +112,7 @@ class Diagnostics:
                 "by how many standard deviations of noise the features miss the data",
                 "more or finer features, or the default choice",
             ),
-            _below(
+            below(
                 "condition number",
                 self.condition_number,
                 1e10,
@@ -157,7 +123,7 @@ class Diagnostics:
         ]
         if self.unlogged is not None:
             checks.append(
-                _below(
+                below(
                     "steps that were never logged",
                     self.unlogged,
                     0.001,
@@ -171,25 +137,13 @@ class Diagnostics:
     @property
     def verdict(self) -> Verdict:
         """The worst of the checks."""
-        found = {check.verdict for check in self.checks()}
-        return next(verdict for verdict in (Verdict.DO_NOT_TRUST, Verdict.CAUTION, Verdict.TRUST) if verdict in found)
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why the verdict is not better, each with what would help; empty for trust."""
-        worst = self.verdict
-        return [
-            f"{check.name} is {check.value:.3g} ({check.meaning}); what would help: {check.remedy}"
-            for check in self.checks()
-            if check.verdict is worst and worst is not Verdict.TRUST
-        ]
+        return worst(self.checks())
 
     def to_dict(self) -> dict[str, object]:
         """Plain JSON types; infinite figures as None."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         plain = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in plain.items()}
-        checks = [{**asdict(check), "verdict": str(check.verdict)} for check in self.checks()]
-        return {**plain, "checks": checks}
+        return {**plain, "checks": [check.to_dict() for check in self.checks()]}
 
 
 def diagnose(
@@ -255,13 +209,3 @@ def _hill(mass: np.ndarray) -> float:
         return math.inf
     excess = float(np.mean(np.log(top[1:] / top[0])))
     return 1 / excess if excess > 0 else math.inf
-
-
-def _below(name: str, value: float, caution: float, alarm: float, meaning: str, remedy: str) -> Check:
-    verdict = Verdict.DO_NOT_TRUST if not value <= alarm else Verdict.CAUTION if value > caution else Verdict.TRUST
-    return Check(name, value, caution, alarm, verdict, meaning, remedy)
-
-
-def _above(name: str, value: float, caution: float, alarm: float, meaning: str, remedy: str) -> Check:
-    verdict = Verdict.DO_NOT_TRUST if not value >= alarm else Verdict.CAUTION if value < caution else Verdict.TRUST
-    return Check(name, value, caution, alarm, verdict, meaning, remedy)

@@ -99,7 +99,7 @@ class Problem:
             object.__setattr__(self, "functions", table_for(self.data, self.policy))
         # Asked for here, so that a log that lacks what the policy does is refused before any work.
         if self.support is None:
-            self._once("actions", lambda: require_logged_actions(self.data, self.policy))
+            self.once("actions", lambda: require_logged_actions(self.data, self.policy))
 
     @cached_property
     def support(self) -> TableSupport | None:
@@ -161,28 +161,28 @@ class Problem:
 
     def folds(self, count: int) -> Folds:
         """The log in folds; the same for every function class and estimator."""
-        return self._once(("folds", count), lambda: Folds.create(self.data, count, self.seed))
+        return self.once(("folds", count), lambda: Folds.create(self.data, count, self.seed))
 
     def fold_rows(self, count: int) -> LogDesign:
         """The feature rows for fits that leave out any one of the folds."""
         if self.support is None or not isinstance(self.functions, Tabular):
             return self.rows
-        return self._once(("fold rows", count), lambda: self._restricted_rows(self.folds(count)))
+        return self.once(("fold rows", count), lambda: self._restricted_rows(self.folds(count)))
 
     def fold_moments(self, count: int) -> list[Moments]:
         """For each fold, the moments of all the others."""
-        return self._once(("moments", count), lambda: fold_moments(self.fold_rows(count), self.folds(count)))
+        return self.once(("moments", count), lambda: fold_moments(self.fold_rows(count), self.folds(count)))
 
     def tabular_solution(self, discount: float) -> TabularSolution:
         """The empirical MDP's exact solution, for a table."""
-        return self._once(("solution", discount), lambda: self.empirical(discount).solved())
+        return self.once(("solution", discount), lambda: self.empirical(discount).solved())
 
     def empirical(self, discount: float) -> EmpiricalMDP:
         """The log as an MDP, for a table."""
         assert self.support is not None
         support, rows = self.support, self.rows
         starts = support.data.start_states if rows.knows_initial else None
-        return self._once(("empirical", discount), lambda: EmpiricalMDP(support, discount, starts))
+        return self.once(("empirical", discount), lambda: EmpiricalMDP(support, discount, starts))
 
     def unlogged(self, discount: float) -> float | None:
         """The share of the policy's steps that the log does not contain: for a table, else None."""
@@ -211,7 +211,8 @@ class Problem:
         support = TableSupport.of(self.data, self.policy, self.functions, folds.rows)
         return LogDesign(support.data, support.policy, support.table, seed=self.seed)
 
-    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make` gives: computed on the first call with this key, then shared by all estimators."""
         if key not in self._shared:
             self._shared[key] = make()
         return self._shared[key]

@@ -50,23 +50,23 @@ from pathlib import Path
 import time
 from solvers.stochastic.small import group
 from gradientdice.solvers.stochastic.grid import collect, run_groups
-group = group(sys.argv[2], [0.01], steps=4000)
-collect(run_groups([group], [1], checkpoint=Path(sys.argv[1]), watch=lambda b, f: time.sleep(0.2)))
+groups = [group(kind, [0.01], steps=4000) for kind in ("table", "networks")]
+collect(run_groups(groups, [1], checkpoint=Path(sys.argv[1]), watch=lambda blocks, figures: time.sleep(0.3)))
 """
 
 
-@pytest.mark.parametrize("kind", ["table", "networks"])
-def test_a_killed_process_goes_on_bit_for_bit(kind, tmp_path):
-    child = subprocess.Popen([sys.executable, "-c", CHILD.format(tests=str(TESTS)), str(tmp_path), kind])
-    (whole,) = run([group(kind, [0.01], steps=4000)], [1])
+def test_a_killed_process_goes_on_bit_for_bit(tmp_path):
+    child = subprocess.Popen([sys.executable, "-c", CHILD.format(tests=str(TESTS)), str(tmp_path)])
+    groups = [group(kind, [0.01], steps=4000) for kind in ("table", "networks")]
+    whole = run(groups, [1])
     deadline = time.time() + 120
-    while not list(tmp_path.glob("*.safetensors")) and time.time() < deadline:
+    while len(list(tmp_path.glob("group*.safetensors"))) < 2 and time.time() < deadline:
         time.sleep(0.02)
+    assert child.poll() is None, "the child was still at work"
     child.send_signal(signal.SIGKILL)
     child.wait()
-    assert list(tmp_path.glob("*.safetensors")), "the child wrote a checkpoint before it was killed"
-    (again,) = run([group(kind, [0.01], steps=4000)], [1], checkpoint=tmp_path)
-    assert same(whole, again)
+    assert len(list(tmp_path.glob("group*.safetensors"))) == 2, "both wrote a checkpoint before they were killed"
+    assert same(whole, run(groups, [1], checkpoint=tmp_path))
 
 
 def test_checkpoints_are_refused_clearly(tmp_path, monkeypatch):

@@ -1,0 +1,1 @@
+"""Logs that mislead: does the verdict see it?"""
