@@ -4,6 +4,7 @@ import hypothesis
 import numpy as np
 import pytest
 
+import compiled  # before whatever imports JAX
 import shapes  # before whatever imports the package
 from problems import TARGET, UNIFORM, random_problem
 
@@ -11,7 +12,7 @@ from problems import TARGET, UNIFORM, random_problem
 hypothesis.settings.register_profile("fixed", derandomize=True, database=None, deadline=None, max_examples=25)
 hypothesis.settings.load_profile("fixed")
 
-__all__ = ["TARGET", "UNIFORM", "random_problem"]
+__all__ = ["compiled", "TARGET", "UNIFORM", "random_problem"]
 
 
 def pytest_runtest_setup() -> None:

@@ -84,7 +84,6 @@ def test_average_reward_with_termination_runs_beside_discounted(log):
         gd.Tabular(5, 2),
         gd.PrimalDual(20_000, 0.05),
         seeds=4,
-        progress=False,
     )
     last = table[table["step"] == 20_000].groupby("discount")["value"].mean().to_dict()
     moments = gd.Moments.from_transitions(log2, policy, gd.Tabular(5, 2))

@@ -29,7 +29,8 @@ def test_networks_find_the_value_of_a_small_mdp(estimator):
     assert abs(known(estimate.diagnostics).mean_ratio_error) < 0.1
 
 
-def test_the_doubly_robust_answer_covers_with_and_without_ends():
+@pytest.mark.parametrize("discount", [0.9, pytest.param(1.0, marks=pytest.mark.slow)])
+def test_the_doubly_robust_answer_covers_with_ends(discount):
     problem = problems()["ending, random 6×2"]()
     log = problem.trajectories(4000, np.random.default_rng(1))
     eye = np.eye(problem.terminal)
@@ -42,17 +43,16 @@ def test_the_doubly_robust_answer_covers_with_and_without_ends():
         episodes=log.episodes,
     )
     policy = gd.DiscretePolicy(lambda s: problem.target[s.argmax(axis=1)], 2)
-    for discount in (0.9, 1.0):
-        answer = neural_doubly_robust(
-            gd.Problem(data, policy, gd.MLP((32,))),
-            gd.GradientDICE(discount),
-            solver=default_solver(2000),
-            fitted_q=FittedQ(2000),
-            members=2,
-        )
-        error = np.sqrt(np.sum(known(answer.influence).rows ** 2))
-        assert abs(answer.value - problem.truth(discount)) < 5 * error
-        assert abs(known(answer.evidence.mean_ratio) - 1) < 0.2
+    answer = neural_doubly_robust(
+        gd.Problem(data, policy, gd.MLP((32,))),
+        gd.GradientDICE(discount),
+        solver=default_solver(2000),
+        fitted_q=FittedQ(2000),
+        members=2,
+    )
+    error = np.sqrt(np.sum(known(answer.influence).rows ** 2))
+    assert abs(answer.value - problem.truth(discount)) < 5 * error
+    assert abs(known(answer.evidence.mean_ratio) - 1) < 0.2
 
 
 def test_predict_is_the_network():
