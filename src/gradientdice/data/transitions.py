@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer, Num
@@ -128,6 +128,31 @@ class Transitions:
         from gradientdice.data.files import save
 
         save(self, Path(path))
+
+    def split(
+        self, share: float, by: Literal["episodes", "rows"] = "episodes", seed: int = 0
+    ) -> tuple[Transitions, Transitions]:
+        """Two parts of the log at random: one to learn a policy from, one to evaluate it with.
+
+        A policy that was learned from the rows that evaluate it looks better than it is, and no interval knows that.
+        Initial states, where they are given, belong to both parts.
+
+        Args:
+            share: of the episodes (or rows) that the first part gets.
+            by: "episodes" keeps each episode whole; "rows" is for logs of independent rows.
+            seed: for the choice.
+
+        Example:
+            >>> import gradientdice as gd
+            >>> data = gd.Transitions([0, 1, 0, 1], [0, 0, 1, 1], [1.0, 0.0, 2.0, 0.0], [1, 0, 1, 0],
+            ...                       episodes=[0, 0, 1, 1])
+            >>> learn, evaluate = data.split(0.5)
+            >>> len(learn), len(evaluate)
+            (2, 2)
+        """
+        from gradientdice.data.split import split
+
+        return split(self, share, by, seed)
 
     def _check_shapes(self) -> None:
         n = len(self.states)

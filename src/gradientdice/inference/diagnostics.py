@@ -12,6 +12,14 @@ from gradientdice.data.transitions import Transitions
 from gradientdice.inference.checks import Check, Verdict, above, below, worst
 from gradientdice.inference.evidence import Evidence
 from gradientdice.solvers.solution import Solution
+from gradientdice.solvers.stochastic.convergence import (
+    DRIFT_ALARM,
+    DRIFT_CAUTION,
+    UNSOLVED_ALARM,
+    UNSOLVED_CAUTION,
+)
+
+MORE_STEPS = "more steps, larger batches or a decreasing learning rate; the closed form needs none of them"
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,11 @@ class Diagnostics:
             doubly robust answer forgives what the ratio misses where Q fits.
         unlogged: with a table, the share of the policy's steps that the log does not contain (an action that is never
             logged in that state, or a state without rows); None with other functions.
+        unsolved: the share of the objective that a learner had left to go when its steps were over; None where that is
+            not known.
+        drift: how far a learner's value still moved, in standard deviations of the rewards; None where `unsolved` says
+            it better, and for answers that were not learned in steps.
+        learned: whether the ratio was learned in steps.
     """
 
     effective_sample_size: float
@@ -52,6 +65,9 @@ class Diagnostics:
     bellman_misfit: float
     flow_residual: float | None = None
     unlogged: float | None = None
+    unsolved: float | None = None
+    drift: float | None = None
+    learned: bool = False
 
     def checks(self) -> list[Check]:
         """Every figure that has thresholds, judged."""
@@ -70,7 +86,7 @@ class Diagnostics:
                 0.05,
                 0.25,
                 "how far the ratio is from averaging to 1",
-                "an intercept, more features, or more data",
+                MORE_STEPS if self.learned else "an intercept, more features, or more data",
             ),
             below(
                 "negative mass",
@@ -78,7 +94,7 @@ class Diagnostics:
                 0.05,
                 0.25,
                 "share of the ratio's mass that is negative, as no true ratio is",
-                "fewer or better features, more data",
+                MORE_STEPS if self.learned else "fewer or better features, more data",
             ),
             below(
                 "mass on the heaviest 0.1% of rows",
@@ -121,6 +137,28 @@ class Diagnostics:
                 "fewer or better scaled features, a larger rank_tolerance",
             ),
         ]
+        if self.unsolved is not None:
+            checks.append(
+                below(
+                    "objective left to go",
+                    self.unsolved,
+                    UNSOLVED_CAUTION,
+                    UNSOLVED_ALARM,
+                    "share of the objective that the learner had not yet covered when its steps were over",
+                    MORE_STEPS,
+                )
+            )
+        if self.drift is not None:
+            checks.append(
+                below(
+                    "drift of the value",
+                    self.drift,
+                    DRIFT_CAUTION,
+                    DRIFT_ALARM,
+                    "how far the learner's value moved in its last fifth, in standard deviations of the rewards",
+                    MORE_STEPS,
+                )
+            )
         if self.unlogged is not None:
             checks.append(
                 below(
@@ -187,6 +225,9 @@ def diagnose(
         bellman_misfit=evidence.misfit or 0.0,
         flow_residual=evidence.flow,
         unlogged=evidence.unlogged,
+        unsolved=stats.get("unsolved_share"),
+        drift=stats.get("drift"),
+        learned=solution is not None and solution.curve is not None,
     )
 
 

@@ -30,9 +30,10 @@ class Status(Enum):
     )
 
     NOT_CONVERGED = (
-        "The iteration did not reach its fixed point; the last iterate is given. Causes: a spectral radius of 1 or more, as "
-        "happens off-policy when features are not a table, or one so near to 1 that the given number of iterations is too "
-        "small. Remedies: LSTDQ, which solves for the fixed point itself, a table, other features, or more iterations."
+        "The iteration had not come to rest when its steps were over; the last iterate is given. Causes: too few steps, a "
+        "learning rate that is too small, or one so large that the noise of single steps stays in the answer; for FQE, a "
+        "spectral radius of 1 or more, as happens off-policy when features are not a table. Remedies: more steps, larger "
+        "batches, a decreasing learning rate, or what needs no steps: ClosedForm, or LSTDQ in place of FQE."
     )
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from gradientdice.progress import progress_bar
 from gradientdice.solvers.saddle import SaddleObjective
 from gradientdice.solvers.solution import Curve, Fit, Solution
 from gradientdice.solvers.status import Status
+from gradientdice.solvers.stochastic.convergence import DRIFT_ALARM, UNSOLVED_ALARM, drift, unsolved_share
 from gradientdice.solvers.stochastic.grid import collect, run_groups
 from gradientdice.solvers.stochastic.network import predict
 from gradientdice.solvers.stochastic.parts import Group
@@ -68,6 +70,8 @@ def linear_fit(estimator: SaddleObjective, problem: Problem, solution: Solution)
         float(np.average(column[keep], weights=design.weights[keep])) for column in (ratio * design.rewards, ratio)
     )
     own = problem.row_share(estimator.discount) * ratio[:n]
+    unsolved = unsolved_share(estimator, problem.moments, solution.ratio_params)
+    solution = _judged(solution, problem, unsolved)
     return Fit(value, mean_ratio, solution, own, note=f"{NO_INTERVAL}; the closed form gives one")
 
 
@@ -77,9 +81,8 @@ def network_fit(estimator: SaddleObjective, problem: Problem, group: Group, outc
     ratio = np.asarray(estimator.ratio(predict(layers, problem.inputs.current[: len(problem.data)])))
     value, mean_ratio = (float(figure) for figure in outcome.curve[0, 0, -1])
     own = problem.row_share(estimator.discount) * ratio
-    return Fit(
-        value, mean_ratio, as_solution(group, outcome), own, note=f"{NO_INTERVAL}; without a solver there is one"
-    )
+    solution = _judged(as_solution(group, outcome), problem, None)
+    return Fit(value, mean_ratio, solution, own, note=f"{NO_INTERVAL}; without a solver there is one")
 
 
 def learned_fit(estimator: SaddleObjective, problem: Problem, group: Group, outcome: Outcome) -> Fit:
@@ -87,6 +90,16 @@ def learned_fit(estimator: SaddleObjective, problem: Problem, group: Group, outc
     if isinstance(problem.functions, MLP):
         return network_fit(estimator, problem, group, outcome)
     return linear_fit(estimator, problem, as_solution(group, outcome))
+
+
+def _judged(solution: Solution, problem: Problem, unsolved: float | None) -> Solution:
+    """The solution with how far it was from its end: exactly where that is known, else by the value's drift."""
+    moved = None if solution.curve is None or unsolved is not None else drift(solution.curve, problem.data.rewards)
+    found = {"unsolved_share": unsolved, "drift": moved}
+    stats = solution.stats | {name: figure for name, figure in found.items() if figure is not None}
+    unfinished = (unsolved or 0.0) > UNSOLVED_ALARM or (moved or 0.0) > DRIFT_ALARM
+    status = Status.NOT_CONVERGED if solution.status.ok and unfinished else solution.status
+    return replace(solution, stats=stats, status=status)
 
 
 def _flat(params: Any) -> np.ndarray:

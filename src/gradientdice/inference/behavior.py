@@ -1,0 +1,73 @@
+"""What the behaviour itself earns at the same discount, from the log's own episodes.
+
+    ρ_γ(behaviour) = (1−γ) E[Σ_t γᵗ r_t],
+
+estimated by the weighted mean of the episodes' discounted sums. An episode that a time limit cut shows only the first
+1 − γᵀ of its discounted steps: it counts for that share, so that what was cut is taken to be like what was seen. After
+an end every step pays 0. At discount 1 it is the mean reward of a step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.inference.intervals import NormalInterval
+
+
+@dataclass(frozen=True)
+class BehaviorValue:
+    """The behaviour's value.
+
+    Attributes:
+        value: (1−γ)-normalised below discount 1, the mean reward at 1: comparable with an estimate's value.
+        interval: at the confidence asked for; None with fewer than two episodes (rows, at discount 1 without episodes).
+        unseen: the share of the discounted steps that lies after the time limits.
+    """
+
+    value: float
+    interval: tuple[float, float] | None
+    unseen: float
+
+
+def behavior_value(data: Transitions, discount: float, confidence: float) -> BehaviorValue | None:
+    """The behaviour's value at a discount; None below 1 if the log has no episodes in time order."""
+    if discount < 1 and (data.episodes is None or data.start_states is None):
+        return None
+    if data.episodes is None:
+        sums, mass = data.row_weights * data.rewards, data.row_weights
+    else:
+        sums, mass = _episodes(data, discount)
+    total = float(mass.sum())
+    value = float(sums.sum()) / total
+    shares = ((sums - value * mass) / total)[mass > 0]
+    interval = None if len(shares) < 2 else NormalInterval().interval(value, [shares], confidence, 0)
+    unseen = 0.0 if discount == 1 else max(0.0, 1 - total / _start_weight(data))
+    return BehaviorValue(value, interval, unseen)
+
+
+def _episodes(data: Transitions, discount: float) -> tuple[np.ndarray, np.ndarray]:
+    """For each episode its weighted discounted rewards, and the weight of the discounted steps that it shows."""
+    order = np.argsort(data.episodes, kind="stable")
+    _, first, index = np.unique(np.asarray(data.episodes)[order], return_index=True, return_inverse=True)
+    if discount == 1:
+        steps = data.row_weights[order]
+    else:
+        step = np.arange(len(data)) - first[index]
+        start = data.row_weights[order][first]
+        steps = (1 - discount) * discount**step * start[index]
+    sums = np.bincount(index, weights=steps * data.rewards[order])
+    mass = np.bincount(index, weights=steps)
+    if discount < 1:
+        # Nothing is unknown after an end: every step there pays 0.
+        last = np.append(first[1:], len(data)) - 1
+        ended = data.ended[order][last]
+        mass = np.where(ended, data.row_weights[order][first], mass)
+    return sums, mass
+
+
+def _start_weight(data: Transitions) -> float:
+    _, first = np.unique(np.asarray(data.episodes), return_index=True)
+    return float(data.row_weights[first].sum())
