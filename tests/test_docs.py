@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import gradientdice as gd
+from gradientdice.experiments.coverage.problems import problems
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
@@ -26,3 +30,23 @@ def test_the_estimators_page_runs():
     assert names["LoggedMean"]().answer(names["gd"].Problem(names["data"], names["policy"])).value
     assert abs(names["estimate"].value - names["mdp"].value(names["target"], 0.95)) < 0.1
     assert (names["table"]["choice"] == "use this").sum() == 1
+
+
+def test_the_readme_runs(tmp_path, monkeypatch):
+    """With a log, a policy and a training of the reader's own."""
+    problem = problems()["random 5×2"]()
+    problem.trajectories(2000, np.random.default_rng(0)).save(tmp_path / "log.parquet")
+    monkeypatch.chdir(tmp_path)
+    learned_from = []
+
+    def train(data):
+        learned_from.append(len(data))
+        return gd.TabularPolicy(problem.target)
+
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert len(code) == 2
+    names: dict = {"probabilities": problem.target, "train": train}
+    exec("\n".join(code), names)
+    assert (tmp_path / "report.html").exists() and len(names["table"]) >= 2
+    assert learned_from == [2000 - len(names["held_out"])]
+    assert abs(names["estimate"].value - problem.truth(0.99)) < 0.2

@@ -50,8 +50,9 @@ def behavior_value(data: Transitions, discount: float, confidence: float) -> Beh
 
 def _episodes(data: Transitions, discount: float) -> tuple[np.ndarray, np.ndarray]:
     """For each episode its weighted discounted rewards, and the weight of the discounted steps that it shows."""
+    assert data.episodes is not None
     order = np.argsort(data.episodes, kind="stable")
-    _, first, index = np.unique(np.asarray(data.episodes)[order], return_index=True, return_inverse=True)
+    _, first, index = np.unique(data.episodes[order], return_index=True, return_inverse=True)
     if discount == 1:
         steps = data.row_weights[order]
     else:
@@ -69,5 +70,6 @@ def _episodes(data: Transitions, discount: float) -> tuple[np.ndarray, np.ndarra
 
 
 def _start_weight(data: Transitions) -> float:
-    _, first = np.unique(np.asarray(data.episodes), return_index=True)
+    assert data.episodes is not None
+    _, first = np.unique(data.episodes, return_index=True)
     return float(data.row_weights[first].sum())
