@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
 from gradientdice.data.transitions import Transitions
@@ -39,7 +39,7 @@ class Moments:
         initial: b, (K,); None if the log has no initial states.
         reward: c, (K,).
         weight: the total weight of the data behind the means.
-        initial_weight: the number of initial states behind `initial`.
+        initial_weight: the total weight of the initial states behind `initial`: their number if each counts once.
         absorbing_weight: the weight of the absorbing state's self-loop in `weight`; None if there is no
             absorbing state. If there is, its feature is the last.
         rank_tolerance: directions of the features below this share of the largest are dropped by a solver: the
@@ -211,26 +211,25 @@ class Moments:
         assert moments is not None and design is not None
         return moments.completed(log, design)
 
-    def completed(self, log: LogDesign, design: Design, initial: Rows | None = None) -> Moments:
+    def completed(self, log: LogDesign, design: Design, starts: Bool[np.ndarray, " n0"] | None = None) -> Moments:
         """With the absorbing state's self-loop and the initial states, which are the log's and not the rows'.
 
         Args:
             log: the log.
             design: any chunk of it.
-            initial: some of its initial rows; None is all.
+            starts: which of its initial states to use; None is all.
         """
         moments = self
-        initial = log.initial if initial is None else initial
         if design.absorbing:
             loop, weight = self_loop(design), loop_weight(self.weight)
             row = Moments.from_rows(loop, loop, np.zeros(1), np.array([weight]), design.width)
             moments = replace(moments + row, absorbing_weight=weight)
-        if initial is not None:
-            mean = weighted_sum(initial, np.ones(len(initial)), design.width) / len(initial)
-            moments = replace(moments, initial=mean, initial_weight=float(len(initial)))
+        if log.initial is not None:
+            weight = float(log.initial_weights.sum() if starts is None else log.initial_weights[starts].sum())
+            moments = replace(moments, initial=mean_start(log, starts), initial_weight=weight)
         moments = replace(moments, rank_tolerance=log.functions.rank_tolerance)
-        starts = 0.0 if moments.initial is None else np.abs(moments.initial)
-        reached = np.abs(moments.next_gram).sum(axis=1) + starts
+        begun = 0.0 if moments.initial is None else np.abs(moments.initial)
+        reached = np.abs(moments.next_gram).sum(axis=1) + begun
         own = slice(0, design.width - design.absorbing)
         require_logged(log.functions, np.diag(moments.gram)[own], reached[own])
         return moments
@@ -242,3 +241,11 @@ def weighted_sum(rows: Rows, weights: np.ndarray, width: int) -> np.ndarray:
         return np.asarray(rows.matrix(width).T @ weights)
     total = ((rows.weights * weights[:, None]).T @ rows.base).ravel()
     return total if rows.absorbing is None else np.append(total, rows.absorbing @ weights)
+
+
+def mean_start(log: LogDesign, chosen: Bool[np.ndarray, " n0"] | None = None) -> Float[np.ndarray, " K"] | None:
+    """b = Σ_i w_i x̄0_i / Σ_i w_i over a log's initial states, or over those chosen; None without any."""
+    if log.initial is None:
+        return None
+    weights = log.initial_weights if chosen is None else np.where(chosen, log.initial_weights, 0.0)
+    return weighted_sum(log.initial, weights, log.first.width) / weights.sum()
