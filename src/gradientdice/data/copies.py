@@ -33,7 +33,7 @@ class Copies:
     """Which rows are equal.
 
     Attributes:
-        group: (n,) the first row that equals each row.
+        group: (n,) the first row that counts and equals each row; itself for a row that does not count.
         is_copy: (n,) whether there are others equal to it that can only be copies of it.
         is_repeat: (n,) the same without the first of each group.
     """
@@ -43,27 +43,28 @@ class Copies:
     is_repeat: Bool[np.ndarray, " n"]
 
 
-def row_copies(data: Transitions) -> Copies:
-    """The copies among a log's rows."""
-    n = len(data)
-    none = np.zeros(n, dtype=bool)
-    fractions = [_has_fraction(part) for part in (data.states, data.rewards)]
+def row_copies(data: Transitions, counted: Bool[np.ndarray, " n"]) -> Copies:
+    """The copies among the rows of a log that count."""
+    chosen = np.flatnonzero(counted)
+    group, is_copy = np.arange(len(data)), np.zeros(len(data), dtype=bool)
+    fractions = [_has_fraction(part[chosen]) for part in (data.states, data.rewards)]
     if not any(part.any() for part in fractions):
-        return Copies(np.arange(n), none, none)
+        return Copies(group, is_copy, is_copy)
     state, action, reward, following = (
-        _hashed(part) for part in (data.states, data.actions, data.rewards, data.next_states)
+        _hashed(part[chosen]) for part in (data.states, data.actions, data.rewards, data.next_states)
     )
-    cell = mixed(mixed(mixed(state) + action) + np.where(data.ended, np.uint64(1), following))
+    # What follows an end is not used and may be anything.
+    cell = mixed(mixed(mixed(state) + action) + np.where(data.ended[chosen], np.uint64(1), following))
     row = mixed(cell + reward)
-    _, first, group = np.unique(row, return_index=True, return_inverse=True)
-    several = np.bincount(group)[group] > 1
-    if not several.any():
-        return Copies(first[group], none, none)
-    certain = _is_own(state, row, fractions[0])
-    if _rewards_are_noise(cell, row):
-        certain |= _is_own(reward, row, fractions[1])
-    is_copy = several & certain
-    return Copies(first[group], is_copy, is_copy & (first[group] != np.arange(n)))
+    _, first, same = np.unique(row, return_index=True, return_inverse=True)
+    several = np.bincount(same)[same] > 1
+    group[chosen] = chosen[first[same]]
+    if several.any():
+        certain = _is_own(state, row, fractions[0])
+        if _rewards_are_noise(cell, row):
+            certain |= _is_own(reward, row, fractions[1])
+        is_copy[chosen] = several & certain
+    return Copies(group, is_copy, is_copy & (group != np.arange(len(data))))
 
 
 def _is_own(value: np.ndarray, row: np.ndarray, fraction: np.ndarray) -> np.ndarray:

@@ -131,6 +131,7 @@ class Transitions:
     @cached_property
     def first_rows(self) -> Integer[np.ndarray, " E"]:
         """The first row of each episode, in the order of the episodes' numbers; needs episodes."""
+        assert self.episodes is not None
         _, first = np.unique(self.episodes, return_index=True)
         return first
 

@@ -26,12 +26,14 @@ class Units:
     Attributes:
         rows: (n,) the unit of each row; −1 where it belongs to none.
         count: how many units there are.
-        copied: (n,) whether each row is an exact copy of an earlier one.
+        copied: (n,) whether each row is an exact copy of an earlier one that counts.
+        distinct: (n,) the rows that count and are no copies.
     """
 
     rows: Int[np.ndarray, " n"]
     count: int
     copied: Bool[np.ndarray, " n"]
+    distinct: Bool[np.ndarray, " n"]
 
     def sums(self, amounts: Float[np.ndarray, " m"], rows: Int[np.ndarray, " m"] | None = None) -> np.ndarray:
         """(count,) the sum of some amounts over each unit; amounts are those of all rows, or of the rows given."""
@@ -43,10 +45,11 @@ class Units:
 def independent_units(data: Transitions) -> Units:
     """The units of a log."""
     counted = data.row_weights > 0
-    copies = row_copies(data)
+    copies = row_copies(data, counted)
+    distinct = counted & ~copies.is_repeat
     if data.episodes is None:
         group = np.where(copies.is_copy, copies.group, np.arange(len(data)))
-        return Units(*_numbered(group, counted), copies.is_repeat)
+        return Units(*_numbered(group, counted), copies.is_repeat, distinct)
     _, episode = np.unique(data.episodes, return_inverse=True)
     number = episode.max() + 1
     counted_episode = np.bincount(episode, counted, minlength=number) > 0
@@ -54,7 +57,7 @@ def independent_units(data: Transitions) -> Units:
     if copies.is_copy.any():
         unit = _copied_episodes(episode, copies.group, copies.is_copy, number)
     numbers, count = _numbered(unit, counted_episode)
-    return Units(numbers[episode], count, copies.is_repeat)
+    return Units(numbers[episode], count, copies.is_repeat, distinct)
 
 
 def _copied_episodes(episode: np.ndarray, group: np.ndarray, is_copy: np.ndarray, number: int) -> np.ndarray:
@@ -73,7 +76,7 @@ def _copied_episodes(episode: np.ndarray, group: np.ndarray, is_copy: np.ndarray
 
 
 def _numbered(labels: np.ndarray, counted: np.ndarray) -> tuple[np.ndarray, int]:
-    """Labels that are numbers of rows (or episodes), as 0, 1, … without gaps; −1 where nothing with the label counts."""
+    """Labels that are numbers of rows (or episodes) as 0, 1, … without gaps; −1 for what does not count."""
     present = np.zeros(len(labels), dtype=bool)
     present[labels[counted]] = True
     number = np.where(present, np.cumsum(present) - 1, -1)

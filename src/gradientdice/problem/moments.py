@@ -244,7 +244,7 @@ def weighted_sum(rows: Rows, weights: np.ndarray, width: int) -> np.ndarray:
 
 
 def mean_start(log: LogDesign, chosen: Bool[np.ndarray, " n0"] | None = None) -> Float[np.ndarray, " K"] | None:
-    """b = Σ_i w_i x̄0_i / Σ_i w_i over a log's initial states, or over those chosen; None without any."""
+    """The mean initial row b = Σ_i w_i x̄0_i / Σ_i w_i of a log, or of the states chosen; None without any."""
     if log.initial is None:
         return None
     weights = log.initial_weights if chosen is None else np.where(chosen, log.initial_weights, 0.0)
