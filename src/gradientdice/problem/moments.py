@@ -96,10 +96,11 @@ class Moments:
     def __add__(self, other: Moments) -> Moments:
         if not isinstance(other, Moments):
             return NotImplemented
+        if (self.absorbing_weight is None) != (other.absorbing_weight is None):
+            # A part in which nothing ended knows nothing of the absorbing state; the whole has it all the same.
+            return self._with_absorbing() + other._with_absorbing()
         if self.num_features != other.num_features:
             raise InputError(f"Moments of {self.num_features} and of {other.num_features} features do not add up.")
-        if (self.absorbing_weight is None) != (other.absorbing_weight is None):
-            raise InputError("One of these moments has an absorbing state and the other has none; they do not add up.")
         total = self.weight + other.weight
 
         def merge(mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
@@ -122,6 +123,28 @@ class Moments:
         starts = self.initial_weight + other.initial_weight
         initial = (self.initial_weight * self.initial + other.initial_weight * other.initial) / starts
         return replace(merged, initial=initial, initial_weight=starts)
+
+    def _with_absorbing(self) -> Moments:
+        """The same with a feature for the absorbing state and its self-loop, where they have none."""
+        if self.absorbing_weight is not None:
+            return self
+        loop = loop_weight(self.weight)
+        total = self.weight + loop
+        share = self.weight / (total or 1.0)
+        itself = 1 - share
+        corner = np.zeros((self.num_features + 1, self.num_features + 1))
+        corner[-1, -1] = itself
+        return Moments(
+            share * np.pad(self.gram, (0, 1)) + corner,
+            share * np.pad(self.next_gram, (0, 1)) + corner,
+            np.append(share * self.mean, itself),
+            None if self.initial is None else np.append(self.initial, 0.0),
+            np.append(share * self.reward, 0.0),
+            total,
+            self.initial_weight,
+            loop,
+            self.rank_tolerance,
+        )
 
     @classmethod
     def exact(cls, mdp: TabularMDP, policy: ArrayLike, features: ArrayLike, data_dist: ArrayLike) -> Moments:
