@@ -35,12 +35,10 @@ class Copies:
     Attributes:
         group: (n,) the first row that counts and equals each row; itself for a row that does not count.
         is_copy: (n,) whether there are others equal to it that can only be copies of it.
-        is_repeat: (n,) the same without the first of each group.
     """
 
     group: Int[np.ndarray, " n"]
     is_copy: Bool[np.ndarray, " n"]
-    is_repeat: Bool[np.ndarray, " n"]
 
 
 def row_copies(data: Transitions, counted: Bool[np.ndarray, " n"]) -> Copies:
@@ -49,7 +47,7 @@ def row_copies(data: Transitions, counted: Bool[np.ndarray, " n"]) -> Copies:
     group, is_copy = np.arange(len(data)), np.zeros(len(data), dtype=bool)
     fractions = [_has_fraction(part[chosen]) for part in (data.states, data.rewards)]
     if not any(part.any() for part in fractions):
-        return Copies(group, is_copy, is_copy)
+        return Copies(group, is_copy)
     state, action, reward, following = (
         _hashed(part[chosen]) for part in (data.states, data.actions, data.rewards, data.next_states)
     )
@@ -64,7 +62,7 @@ def row_copies(data: Transitions, counted: Bool[np.ndarray, " n"]) -> Copies:
         if _rewards_are_noise(cell, row):
             certain |= _is_own(reward, row, fractions[1])
         is_copy[chosen] = several & certain
-    return Copies(group, is_copy, is_copy & (group != np.arange(len(data))))
+    return Copies(group, is_copy)
 
 
 def _is_own(value: np.ndarray, row: np.ndarray, fraction: np.ndarray) -> np.ndarray:

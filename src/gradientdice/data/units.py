@@ -26,14 +26,19 @@ class Units:
     Attributes:
         rows: (n,) the unit of each row; −1 where it belongs to none.
         count: how many units there are.
-        copied: (n,) whether each row is an exact copy of an earlier one that counts.
+        original: (n,) the first row that each row is an exact copy of; itself where it is none.
         distinct: (n,) the rows that count and are no copies.
     """
 
     rows: Int[np.ndarray, " n"]
     count: int
-    copied: Bool[np.ndarray, " n"]
+    original: Int[np.ndarray, " n"]
     distinct: Bool[np.ndarray, " n"]
+
+    @property
+    def copied(self) -> Bool[np.ndarray, " n"]:
+        """Whether each row is an exact copy of an earlier one that counts."""
+        return self.original != np.arange(len(self.original))
 
     def sums(self, amounts: Float[np.ndarray, " m"], rows: Int[np.ndarray, " m"] | None = None) -> np.ndarray:
         """(count,) the sum of some amounts over each unit; amounts are those of all rows, or of the rows given."""
@@ -46,10 +51,10 @@ def independent_units(data: Transitions) -> Units:
     """The units of a log."""
     counted = data.row_weights > 0
     copies = row_copies(data, counted)
-    distinct = counted & ~copies.is_repeat
+    original = np.where(copies.is_copy, copies.group, np.arange(len(data)))
+    distinct = counted & (original == np.arange(len(data)))
     if data.episodes is None:
-        group = np.where(copies.is_copy, copies.group, np.arange(len(data)))
-        return Units(*_numbered(group, counted), copies.is_repeat, distinct)
+        return Units(*_numbered(original, counted), original, distinct)
     _, episode = np.unique(data.episodes, return_inverse=True)
     number = episode.max() + 1
     counted_episode = np.bincount(episode, counted, minlength=number) > 0
@@ -57,7 +62,7 @@ def independent_units(data: Transitions) -> Units:
     if copies.is_copy.any():
         unit = _copied_episodes(episode, copies.group, copies.is_copy, number)
     numbers, count = _numbered(unit, counted_episode)
-    return Units(numbers[episode], count, copies.is_repeat, distinct)
+    return Units(numbers[episode], count, original, distinct)
 
 
 def _copied_episodes(episode: np.ndarray, group: np.ndarray, is_copy: np.ndarray, number: int) -> np.ndarray:
