@@ -7,7 +7,7 @@ import gradientdice as gd
 from gradientdice.inference.bellman import KernelBellmanLoss
 from gradientdice.inference.scores import HeldOut
 from gradientdice.problem.folds import Folds
-from problems import random_problem
+from problems import linear_gaussian, random_problem, take
 
 
 def test_the_loss_prefers_the_true_q_and_is_unbiased_for_it(rng):
@@ -30,3 +30,20 @@ def test_the_loss_prefers_the_true_q_and_is_unbiased_for_it(rng):
     )
     assert abs(noise[:, 0].mean()) < 4 * noise[:, 0].std() / np.sqrt(40)
     assert noise[:, 1].mean() == pytest.approx(noise[:, 0].std(), rel=0.4), "the measured noise is the real one"
+
+
+def test_copies_of_rows_do_not_change_the_loss(rng):
+    """A copy's residual has the same noise as its original's, which would otherwise be taken for misfit."""
+    data, policy, _ = linear_gaussian(500, rng)
+    residual = rng.normal(size=500)
+    again = np.append(np.arange(500), rng.integers(0, 500, 700))
+    copied = take(data, again)
+    weighted = take(data, np.arange(500), weights=np.bincount(again))
+
+    def judged(log, residual):
+        scores = HeldOut(np.ones(len(log)), residual, np.zeros(len(log)), None)
+        return KernelBellmanLoss(log, policy, Folds.create(log, 2, 0))(scores)
+
+    loss, noise = judged(copied, residual[again])
+    assert abs(loss) < 3 * noise
+    np.testing.assert_allclose((loss, noise), judged(weighted, residual), rtol=1e-4)

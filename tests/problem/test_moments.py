@@ -76,9 +76,7 @@ def test_parts_add_up_to_the_whole_in_any_chunks(rng, kind):
 
 @given(parts=arrays(np.int64, 12, elements=st.integers(0, 2)), ended=arrays(np.bool_, 12))
 def test_moments_of_any_parts_add_up(parts, ended):
-    """In any parts of which each has rows that end, or none has."""
-    if ended.any():
-        ended[np.unique(parts, return_index=True)[1]] = True
+    """In any parts, with rows that end in all of them, in some or in none."""
     mdp, target, data_dist = random_problem(2)
     data = replace(mdp.sample(12, data_dist, np.random.default_rng(0)), terminated=ended)
     policy, functions = (
@@ -94,6 +92,26 @@ def test_moments_of_any_parts_add_up(parts, ended):
     ]
     for discount in (0.9, 1.0):
         close(sum(found[1:], found[0]).for_discount(discount), whole.for_discount(discount), atol=1e-12)
+
+
+def test_a_part_without_ends_adds_up_with_one_that_has_some(rng):
+    mdp, target, data_dist = random_problem(2)
+    ended = np.arange(600) % 4 == 0
+    ended[:300] = False
+    data = replace(mdp.sample(600, data_dist, rng), terminated=ended, weights=rng.uniform(0.5, 2, 600))
+    policy, functions = gd.TabularPolicy(target), gd.Tabular(5, 2)
+    parts = [
+        gd.Moments.from_transitions(
+            take(data, rows, initial_states=known(data.initial_states)[rows]), policy, functions
+        )
+        for rows in (np.arange(300), np.arange(300, 600))
+    ]
+    assert [part.num_features for part in parts] == [10, 11]
+    whole = gd.Moments.from_transitions(data, policy, functions)
+    for merged in (parts[0] + parts[1], parts[1] + parts[0]):
+        close(merged, whole, atol=1e-12)
+        assert merged.weight == pytest.approx(whole.weight)
+        assert known(merged.absorbing_weight) == pytest.approx(known(whole.absorbing_weight))
 
 
 def test_weights_are_repetitions(rng):

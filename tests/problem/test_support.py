@@ -237,7 +237,7 @@ def test_rows_of_weight_0_are_as_if_they_were_not_there(log):
         data.actions[~dropped],
         data.rewards[~dropped],
         data.next_states[~dropped],
-        initial_states=data.start_states,
+        initial_states=data.start_states[~dropped[data.first_rows]],
     )
     assert estimate.value == pytest.approx(gd.evaluate(kept, policy, discount=0.9, functions=functions).value, rel=1e-9)
     assert estimate.to_json()

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Integer, Num
 from numpy.typing import ArrayLike
 
 from gradientdice.data.sequence import in_time_order
+from gradientdice.data.units import Units, independent_units
 from gradientdice.errors import InputError, first_bad_row, require_finite
 
 
@@ -31,7 +32,8 @@ class Transitions:
             state that follows; next_states in such rows are not used.
         truncated: (n,) true where a time limit cut the episode: the next state is a real one.
         episodes: (n,) the episode of each row; rows of one episode are in time order.
-        weights: (n,) how many times each row counts; 1 each if left out. Initial states are not weighted.
+        weights: (n,) how many times each row counts; 1 each if left out. The first state of an episode counts as often
+            as its row; initial_states that are given count once each.
         behavior_log_probs: (n,) log-probability of the logged action, for the estimators that need it.
 
     Example:
@@ -99,16 +101,44 @@ class Transitions:
     def start_states(self) -> Num[np.ndarray, "n0 ..."] | None:
         """The initial states given, else the first state of each episode; None without either.
 
-        An episode whose rows do not follow each other has no known first state.
+        An episode whose rows do not follow each other has no known first state, and one whose first row counts 0 times
+        has none that counts: without any that does, there are none.
         """
         if self.initial_states is not None:
             return self.initial_states
         if self.episodes is None or not in_time_order(self):
             return None
-        _, first = np.unique(self.episodes, return_index=True)
+        first = self.first_rows
+        if not self.row_weights[first].any():
+            return None
         starts = self.states[first]
         starts.setflags(write=False)
         return starts
+
+    @property
+    def start_weights(self) -> Float[np.ndarray, " n0"] | None:
+        """How many times each of `start_states` counts; None without any.
+
+        The first state of an episode counts as often as its row. Initial states that are given are draws from the
+        initial distribution, not rows of the log: the log's weights say nothing of them, and they count once each.
+        """
+        if self.start_states is None:
+            return None
+        if self.initial_states is not None:
+            return np.ones(len(self.initial_states))
+        return self.row_weights[self.first_rows]
+
+    @cached_property
+    def first_rows(self) -> Integer[np.ndarray, " E"]:
+        """The first row of each episode, in the order of the episodes' numbers; needs episodes."""
+        assert self.episodes is not None
+        _, first = np.unique(self.episodes, return_index=True)
+        return first
+
+    @cached_property
+    def units(self) -> Units:
+        """Which rows belong together because they are not independent: those of an episode, and exact copies."""
+        return independent_units(self)
 
     def redirected(
         self, next_states: Num[np.ndarray, "n ..."], starts: Num[np.ndarray, "n0 ..."] | None

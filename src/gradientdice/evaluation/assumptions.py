@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable
 
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.inference.checks import Check
+from gradientdice.inference.copied import copied_rows
 from gradientdice.problem.problem import Problem
 
 # Each gives the checks that apply to an answer. One that looks at the log alone computes its figure once, with
 # `problem.once`, since `compare` asks for every estimator's answer on one problem.
-TESTS: tuple[Callable[[Problem, Estimator, Answer], Iterable[Check]], ...] = ()
+TESTS: tuple[Callable[[Problem, Estimator, Answer], Iterable[Check]], ...] = (
+    lambda problem, estimator, answer: copied_rows(problem.data),
+)
 
 
 def assumption_checks(problem: Problem, estimator: Estimator, answer: Answer) -> tuple[Check, ...]:

@@ -45,7 +45,7 @@ class Estimate:
         status: how the solve ended.
         solution: the parameters behind it; None if no system was solved.
         num_rows: transitions used.
-        num_clusters: independent units: episodes, or rows.
+        num_clusters: independent units: episodes, or rows; exact copies of one are one.
         movements: where the target's mass moves.
         notes: what the reader should know about how it was made.
         cautions: reasons why the value may not be the policy's, whatever the diagnostics say.
@@ -114,7 +114,7 @@ class Estimate:
         rows += [("  because", reason) for reason in self.reasons]
         units = f"{self.num_rows:,} transitions"
         if self.num_clusters != self.num_rows:
-            units += f" in {self.num_clusters:,} episodes"
+            units += f" in {self.num_clusters:,} independent units"
         if self.diagnostics is not None:
             units += f", effective {self.diagnostics.effective_sample_size:,.0f}"
         rows.append(("data", units))

@@ -81,7 +81,7 @@ def finish(
         status=answer.status,
         solution=answer.solution,
         num_rows=len(data),
-        num_clusters=len(data) if data.episodes is None else len(np.unique(data.episodes)),
+        num_clusters=data.units.count,
         movements=() if ratio is None else movements(data, ratio, data.row_weights),
         notes=answer.notes,
         cautions=answer.cautions,

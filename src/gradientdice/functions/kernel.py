@@ -166,7 +166,8 @@ class Nystrom:
     def fitted(self, data: Transitions, policy: Policy) -> FittedKernel:
         """The features, scaled to a log."""
         center, scale, num_actions = input_scaling(data, policy)
-        chosen = np.random.default_rng(self.seed).permutation(len(data))[: self.num_features]
+        distinct = np.flatnonzero(data.units.distinct)
+        chosen = np.random.default_rng(self.seed).permutation(distinct)[: self.num_features]
         actions = data.actions[chosen] if num_actions is None else None
         landmarks = (as_inputs(data.states[chosen], actions) - center) / scale
         factor = 1 / (2 * self.bandwidth**2 * len(center))
@@ -179,8 +180,13 @@ class Nystrom:
 
 
 def input_scaling(data: Transitions, policy: Policy) -> tuple[np.ndarray, np.ndarray, int | None]:
-    """The inputs' means and deviations, and the number of discrete actions, if they are discrete."""
+    """The inputs' means and deviations, and the number of discrete actions, if they are discrete.
+
+    They are those of the distinct rows, so that neither weights nor copies move the features.
+    """
     num_actions = None if isinstance(policy, SamplingPolicy) else policy.num_actions
     inputs = as_inputs(data.states, data.actions if num_actions is None else None)
+    distinct = data.units.distinct
+    inputs = inputs if distinct.all() else inputs[distinct]
     scale = inputs.std(axis=0)
     return inputs.mean(axis=0), np.where(scale > 0, scale, 1.0), num_actions

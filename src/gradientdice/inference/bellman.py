@@ -42,6 +42,7 @@ class _BellmanLoss(ABC):
     def __init__(self, data: Transitions, folds: Folds) -> None:
         self._folds = folds
         self._weights = data.row_weights
+        self._original = data.units.original
 
     def __call__(self, scores: HeldOut) -> tuple[float, float]:
         """The loss, summed over folds, and the standard deviation it would have if the residuals were pure noise.
@@ -55,8 +56,10 @@ class _BellmanLoss(ABC):
             rows = np.flatnonzero(self._folds.rows == fold)
             mass = float(self._weights[rows].sum())
             if mass > 0:
-                part = self._weights[rows] * scores.residual[rows]
-                totals += self._squares(rows, part[:, None] * signed[rows]) / mass**2
+                # A copy has its original's noise: their products are those of a row with itself.
+                used, place = np.unique(self._original[rows], return_inverse=True)
+                part = np.bincount(place, self._weights[rows] * scores.residual[rows])
+                totals += self._squares(used, part[:, None] * signed[used]) / mass**2
         return float(totals[0]), float(totals[1:].std())
 
     @abstractmethod

@@ -42,13 +42,16 @@ def _residuals(log: LogDesign, masses: np.ndarray, signs: np.ndarray, discount: 
     design = log.first
     # The absorbing state is not looked at: what comes to it follows from the rest.
     width, tests = design.width, design.width - design.absorbing
-    start = None if log.initial is None else np.asarray(log.initial.matrix(width))[:, :tests]
+    start = share = None
+    if log.initial is not None:
+        start = np.asarray(log.initial.matrix(width))[:, :tests]
+        share = log.initial_weights / log.initial_weights.sum()
     count = masses.shape[1]
     flow, own = np.zeros((tests, count, 1 + signs.shape[1])), np.zeros(count)
     for rows, design in log.chunks():
         change = discount * np.asarray(design.following.matrix(width))[:, :tests]
-        if discount == 1 and start is not None:
-            change[design.ended] = start.mean(axis=0)
+        if discount == 1 and start is not None and share is not None:
+            change[design.ended] = share @ start
         change -= np.asarray(design.current.matrix(width))[:, :tests]
         own += np.sum(change**2, axis=1) @ masses[rows] ** 2
         flow[:, :, 0] += change.T @ masses[rows]
@@ -56,10 +59,10 @@ def _residuals(log: LogDesign, masses: np.ndarray, signs: np.ndarray, discount: 
             flow[:, :, 1 + flip] += change.T @ (masses[rows] * signs[rows, flip, None])
     # The noise is that about the mean: without this, the mean change itself would be taken for noise.
     flow[:, :, 1:] -= flow[:, :, :1] * ((masses.T @ signs) / masses.sum(axis=0)[:, None])
-    if start is not None and discount < 1:
-        first = (1 - discount) * start
-        centred = first - first.mean(axis=0)
-        flips = np.random.default_rng(1).choice([-1.0, 1.0], size=(len(first), signs.shape[1]))
-        flow += np.column_stack([first.mean(axis=0), centred.T @ flips / len(first)])[:, None, :]
-        own += float(np.sum(centred**2)) / len(first) ** 2
+    if start is not None and share is not None and discount < 1:
+        mean = (1 - discount) * (share @ start)
+        own_shares = share[:, None] * ((1 - discount) * start - mean)
+        flips = np.random.default_rng(1).choice([-1.0, 1.0], size=(len(start), signs.shape[1]))
+        flow += np.column_stack([mean, own_shares.T @ flips])[:, None, :]
+        own += float(np.sum(own_shares**2))
     return np.sum(flow**2, axis=0) - own[:, None]

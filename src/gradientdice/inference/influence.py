@@ -69,5 +69,10 @@ def influence(fit: LinearFit, log: LogDesign) -> Influence:
     if log.initial is not None and (gamma < 1 or restart):
         padded = np.append(direction, 0.0) if restart else direction
         values = np.asarray(log.initial.predict(padded[:, None]))[:, 0]
-        initial = (values - values.mean()) / len(values)
+        initial = centred_shares(values, log.initial_weights)
     return Influence(shares, initial, ratio, residual)
+
+
+def centred_shares(values: Float[np.ndarray, " m"], weights: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
+    """Each observation's share in the error of a weighted mean: w_i (x_i − x̄) / Σw."""
+    return weights * (values - np.average(values, weights=weights)) / weights.sum()

@@ -1,7 +1,8 @@
 """From shares of the error to standard errors and intervals, for every estimator that has influence values.
 
 An estimate's error is, to first order, a sum of independent shares: one for each transition, or for each episode where
-episodes are given, and one for each independently sampled initial state.
+episodes are given (exact copies are one unit, see `data/units.py`), and one for each independently sampled initial
+state. A row or an episode with a weight is one unit, whatever its weight.
 """
 
 from __future__ import annotations
@@ -24,20 +25,18 @@ Samples = list[Float[np.ndarray, " _"]]
 
 
 def independent_shares(influence: Influence, data: Transitions) -> Samples:
-    """The shares by independent unit: clustered by episode if episodes are given.
+    """The shares by independent unit: clustered by episode if episodes are given, and copies with their original.
 
     Initial states that are the episodes' own first states belong to their episodes; others are units of their own.
     """
     # One initial state, or many that are all alike, is an initial distribution that is known.
     varies = influence.initial is not None and len(influence.initial) > 1 and float(np.ptp(influence.initial)) > 0
-    if data.episodes is None:
-        return [influence.rows, influence.initial] if influence.initial is not None and varies else [influence.rows]
-    _, first, episode = np.unique(data.episodes, return_index=True, return_inverse=True)
-    sums = np.bincount(episode, weights=influence.rows, minlength=len(first))
+    units = data.units
+    sums = units.sums(influence.rows)
     if influence.initial is None:
         return [sums]
     if data.initial_states is None:
-        return [sums + influence.initial]  # both are in the order of the episodes' numbers
+        return [sums + units.sums(influence.initial, data.first_rows)]
     return [sums, influence.initial] if varies else [sums]
 
 

@@ -38,6 +38,7 @@ class Design:
         weights: (n,).
         ended: (n,) where the episode terminated.
         initial: rows for the initial states, or None.
+        initial_weights: (n0,) how many times each of them counts, or None.
     """
 
     width: int
@@ -48,6 +49,7 @@ class Design:
     weights: Float[np.ndarray, " n"]
     ended: Bool[np.ndarray, " n"]
     initial: Rows | None
+    initial_weights: Float[np.ndarray, " n0"] | None = None
 
 
 def feature_rows(
@@ -101,7 +103,8 @@ def whole_design(data: Transitions, policy: Policy, functions: LinearFunctions, 
         loop, weight = self_loop(design), loop_weight(float(weights.sum()))
         current, following = _append(current, loop), _append(following, loop)
         rewards, weights, ended = np.append(rewards, 0.0), np.append(weights, weight), np.append(ended, False)
-    return Design(design.width, design.absorbing, current, following, rewards, weights, ended, initial)
+    shares = None if initial is None else data.start_weights
+    return Design(design.width, design.absorbing, current, following, rewards, weights, ended, initial, shares)
 
 
 def _width(functions: FeatureMap, rows: Rows) -> int:

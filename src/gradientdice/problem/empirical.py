@@ -60,6 +60,7 @@ class EmpiricalMDP:
 
     def __init__(self, support: TableSupport, discount: float, starts: Integer[np.ndarray, " n0"] | None) -> None:
         data, table = support.data, support.table
+        self._start_weights = data.start_weights
         self._support, self.discount, self._data = support, discount, data
         self._weights, self._ended = data.row_weights, data.ended
         if starts is None and (discount < 1 or self._ended.any()):
@@ -133,7 +134,7 @@ class EmpiricalMDP:
         self.is_irregular = len(classes) > 1
         for states in classes:
             pocket[states] = rows[states].sum() < POCKET_ROWS and self._end not in states
-        starts = self._pair // actions if self._initial is None else self._initial
+        starts = self._pair // actions if self._initial is None else self._counted_starts
         starts = starts[~pocket[starts]]
         if not pocket.any() or not len(starts):
             return False
@@ -144,16 +145,22 @@ class EmpiricalMDP:
             self._initial = np.where(pocket[self._initial], first, self._initial)
         return True
 
+    @property
+    def _counted_starts(self) -> np.ndarray:
+        assert self._initial is not None and self._start_weights is not None
+        return self._initial[self._start_weights > 0]
+
     def _mdp(self) -> SparseMDP:
         size, actions = self._policy.shape
         start = np.zeros(size)
         if self._initial is None:
             start[0] = 1.0  # not asked for at discount 1 where nothing ends
         else:
-            start[:] = np.bincount(self._initial, minlength=size) / len(self._initial)
+            start[:] = np.bincount(self._initial, self._start_weights, minlength=size)
+            start /= start.sum()
         # Nothing reaches a pair that was never logged: it may lead anywhere that is reached.
         empty = np.flatnonzero(self._logged <= 0)
-        first = int(self._following[0] if self._initial is None else self._initial[0])
+        first = int(self._following[0] if self._initial is None else self._counted_starts[0])
         rows, columns = [self._pair, empty], [self._following, np.full(len(empty), first)]
         shares = [self._weights / np.maximum(self._logged[self._pair], 1e-300), np.ones(len(empty))]
         if self._end is not None:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
-from gradientdice.functions.rows import Rows
 from gradientdice.problem.moments import Moments
 from gradientdice.problem.stream import LogDesign
 
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Which fold each transition and each initial state is in; rows of one episode are in one fold."""
+    """Which fold each transition and each initial state is in; rows that are not independent are in one fold."""
 
     rows: Int[np.ndarray, " n"]
     initial: Int[np.ndarray, " n0"]
@@ -27,18 +26,18 @@ class Folds:
         """Folds of about equal size, drawn at random."""
         rng = np.random.default_rng(seed)
         starts = 0 if data.start_states is None else len(data.start_states)
-        units = len(data) if data.episodes is None else len(np.unique(data.episodes))
-        if units < count:
+        units = data.units
+        if units.count < count:
             raise InputError(
-                f"Cross-fitting needs at least {count} independent units and the log has {units} "
+                f"Cross-fitting needs at least {count} independent units and the log has {units.count} "
                 f"{'rows' if data.episodes is None else 'episodes'}: give more, or functions= for a plain fit."
             )
-        if data.episodes is None:
-            return cls(_balanced(len(data), count, rng), _balanced(starts, count, rng), count)
-        numbers, episode = np.unique(data.episodes, return_inverse=True)
-        fold = _balanced(len(numbers), count, rng)
-        initial = fold if data.initial_states is None else _balanced(starts, count, rng)
-        return cls(fold[episode], initial, count)
+        # What counts 0 times belongs to no unit; it is in the first fold, where it counts as little.
+        fold = np.append(_balanced(units.count, count, rng), 0)
+        rows = fold[units.rows]
+        if data.start_states is not None and data.initial_states is None:
+            return cls(rows, rows[data.first_rows], count)
+        return cls(rows, _balanced(starts, count, rng), count)
 
 
 def _balanced(size: int, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -68,11 +67,11 @@ def fold_moments(log: LogDesign, folds: Folds) -> list[Moments]:
         total = others[0]
         for part in others[1:]:
             total = total + part
-        initial = None if log.initial is None else _without(log.initial, folds.initial == fold)
-        totals.append(total.completed(log, design, initial))
+        starts = None if log.initial is None else counted_starts(folds.initial != fold, log.initial_weights)
+        totals.append(total.completed(log, design, starts))
     return totals
 
 
-def _without(rows: Rows, left_out: np.ndarray) -> Rows:
-    kept = np.flatnonzero(~left_out)
-    return rows.take(kept if len(kept) else np.arange(len(left_out)))
+def counted_starts(marked: Bool[np.ndarray, " n0"], weights: Float[np.ndarray, " n0"]) -> Bool[np.ndarray, " n0"]:
+    """The initial states that are marked; all of them where none of those counts."""
+    return marked if weights[marked].any() else np.ones(len(marked), dtype=bool)

@@ -16,6 +16,7 @@ from gradientdice.errors import InputError
 from gradientdice.functions.kernel import as_inputs, input_scaling
 from gradientdice.policies import LoggedPolicy, Policy, SamplingPolicy, StatePolicy
 from gradientdice.problem.absorbing import loop_weight
+from gradientdice.problem.folds import counted_starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,7 @@ class NetworkInputs:
         following_weights: (n, m) the actions' probabilities, or 1/m each.
         initial: (n0, m, d); None if the log has no initial states.
         initial_weights: (n0, m).
+        start_shares: (n0,) how much of all starts each initial state is; they sum to 1.
         rewards: (n,).
         weights: (n,), which sum to 1.
         ended: (n,) where the episode terminated.
@@ -41,6 +43,7 @@ class NetworkInputs:
     following_weights: Float[np.ndarray, "n m"]
     initial: Float[np.ndarray, "n0 m d"] | None
     initial_weights: Float[np.ndarray, "n0 m"] | None
+    start_shares: Float[np.ndarray, " n0"] | None
     rewards: Float[np.ndarray, " n"]
     weights: Float[np.ndarray, " n"]
     ended: Bool[np.ndarray, " n"]
@@ -49,19 +52,17 @@ class NetworkInputs:
     restarts: bool = False
 
     def only(self, rows: np.ndarray, initial: np.ndarray) -> NetworkInputs:
-        """With no weight on rows that are not marked, and with the marked initial states alone.
+        """With no weight on rows and initial states that are not marked; where no marked one counts, all starts stay.
 
-        The shapes stay, so that one compiled program serves all folds: initial states are repeated up to their number.
+        The shapes stay, so that one compiled program serves all folds.
         """
         kept = np.append(rows, True) if self.absorbing else rows
         weights = np.where(kept, self.weights, 0.0)
-        chosen = np.resize(np.flatnonzero(initial), len(initial)) if initial.any() else np.arange(len(initial))
-        return replace(
-            self,
-            weights=(weights / weights.sum()).astype(np.float32),
-            initial=None if self.initial is None else self.initial[chosen],
-            initial_weights=None if self.initial_weights is None else self.initial_weights[chosen],
-        )
+        shares = self.start_shares
+        if shares is not None:
+            shares = np.where(counted_starts(initial, shares), shares, 0.0)
+            shares = shares / shares.sum()
+        return replace(self, weights=(weights / weights.sum()).astype(np.float32), start_shares=shares)
 
     def without_absorbing(self) -> NetworkInputs:
         """For discount 1, at which ended episodes restart: the absorbing state's row left out."""
@@ -91,11 +92,13 @@ def network_inputs(data: Transitions, policy: Policy, draws: int, rng: np.random
     at_next = policy.at_next(everything, len(data)) if isinstance(policy, LoggedPolicy) else policy
     current = encoder.at(data.states, data.actions)
     following, following_weights = encoder.expected(next_states, at_next, rng)
-    initial, initial_weights = None, None
+    initial, initial_weights, shares = None, None, None
     starts = data.start_states
     if starts is not None and not (isinstance(policy, LoggedPolicy) and not policy.knows_initial):
         at_initial = policy.at_initial(len(starts)) if isinstance(policy, LoggedPolicy) else policy
         initial, initial_weights = encoder.expected(starts, at_initial, rng)
+        assert data.start_weights is not None
+        shares = data.start_weights / data.start_weights.sum()
     rewards = data.rewards
     weights = np.array(data.row_weights)
     absorbing = bool(ended.any())
@@ -115,6 +118,7 @@ def network_inputs(data: Transitions, policy: Policy, draws: int, rng: np.random
         following_weights.astype(np.float32),
         initial,
         None if initial_weights is None else initial_weights.astype(np.float32),
+        shares,
         rewards.astype(np.float32),
         (weights / weights.sum()).astype(np.float32),
         ended,

@@ -35,12 +35,13 @@ def require_logged_actions(data: Transitions, policy: Policy) -> None:
         states = np.array(data.next_states[rows])
         states[~used[rows]] = data.states[rows][~used[rows]]
         assert not isinstance(at_next, SamplingPolicy)
-        taken += at_next.probabilities_at(states)[used[rows]].sum(axis=0)
+        taken += data.row_weights[rows][used[rows]] @ at_next.probabilities_at(states)[used[rows]]
     starts = data.start_states
     if starts is not None and not (isinstance(policy, LoggedPolicy) and not policy.knows_initial):
         at_initial = policy.at_initial(len(starts)) if isinstance(policy, LoggedPolicy) else policy
         assert not isinstance(at_initial, SamplingPolicy)
-        taken += at_initial.probabilities_at(starts).sum(axis=0)
+        assert data.start_weights is not None
+        taken += data.start_weights @ at_initial.probabilities_at(starts)
     missing = never[taken[never] > 0]
     if len(missing):
         raise InputError(unlogged_action_message(int(missing[0])))
@@ -54,7 +55,8 @@ def require_logged_features(functions: FeatureMap, design: Design) -> None:
     logged = design.weights @ design.current.values[:, own] ** 2
     reached = design.weights @ np.abs(design.following.values[:, own])
     if design.initial is not None:
-        reached = reached + np.abs(design.initial.matrix(design.width)[:, own]).sum(axis=0)
+        assert design.initial_weights is not None
+        reached = reached + design.initial_weights @ np.abs(design.initial.matrix(design.width)[:, own])
     require_logged(functions, logged, reached)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
 from gradientdice.data.transitions import Transitions
@@ -39,7 +39,7 @@ class Moments:
         initial: b, (K,); None if the log has no initial states.
         reward: c, (K,).
         weight: the total weight of the data behind the means.
-        initial_weight: the number of initial states behind `initial`.
+        initial_weight: the total weight of the initial states behind `initial`: their number if each counts once.
         absorbing_weight: the weight of the absorbing state's self-loop in `weight`; None if there is no
             absorbing state. If there is, its feature is the last.
         rank_tolerance: directions of the features below this share of the largest are dropped by a solver: the
@@ -96,10 +96,11 @@ class Moments:
     def __add__(self, other: Moments) -> Moments:
         if not isinstance(other, Moments):
             return NotImplemented
+        if (self.absorbing_weight is None) != (other.absorbing_weight is None):
+            # A part in which nothing ended knows nothing of the absorbing state; the whole has it all the same.
+            return self._with_absorbing() + other._with_absorbing()
         if self.num_features != other.num_features:
             raise InputError(f"Moments of {self.num_features} and of {other.num_features} features do not add up.")
-        if (self.absorbing_weight is None) != (other.absorbing_weight is None):
-            raise InputError("One of these moments has an absorbing state and the other has none; they do not add up.")
         total = self.weight + other.weight
 
         def merge(mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
@@ -122,6 +123,28 @@ class Moments:
         starts = self.initial_weight + other.initial_weight
         initial = (self.initial_weight * self.initial + other.initial_weight * other.initial) / starts
         return replace(merged, initial=initial, initial_weight=starts)
+
+    def _with_absorbing(self) -> Moments:
+        """The same with a feature for the absorbing state and its self-loop, where they have none."""
+        if self.absorbing_weight is not None:
+            return self
+        loop = loop_weight(self.weight)
+        total = self.weight + loop
+        share = self.weight / (total or 1.0)
+        itself = 1 - share
+        corner = np.zeros((self.num_features + 1, self.num_features + 1))
+        corner[-1, -1] = itself
+        return Moments(
+            share * np.pad(self.gram, (0, 1)) + corner,
+            share * np.pad(self.next_gram, (0, 1)) + corner,
+            np.append(share * self.mean, itself),
+            None if self.initial is None else np.append(self.initial, 0.0),
+            np.append(share * self.reward, 0.0),
+            total,
+            self.initial_weight,
+            loop,
+            self.rank_tolerance,
+        )
 
     @classmethod
     def exact(cls, mdp: TabularMDP, policy: ArrayLike, features: ArrayLike, data_dist: ArrayLike) -> Moments:
@@ -211,26 +234,25 @@ class Moments:
         assert moments is not None and design is not None
         return moments.completed(log, design)
 
-    def completed(self, log: LogDesign, design: Design, initial: Rows | None = None) -> Moments:
+    def completed(self, log: LogDesign, design: Design, starts: Bool[np.ndarray, " n0"] | None = None) -> Moments:
         """With the absorbing state's self-loop and the initial states, which are the log's and not the rows'.
 
         Args:
             log: the log.
             design: any chunk of it.
-            initial: some of its initial rows; None is all.
+            starts: which of its initial states to use; None is all.
         """
         moments = self
-        initial = log.initial if initial is None else initial
         if design.absorbing:
             loop, weight = self_loop(design), loop_weight(self.weight)
             row = Moments.from_rows(loop, loop, np.zeros(1), np.array([weight]), design.width)
             moments = replace(moments + row, absorbing_weight=weight)
-        if initial is not None:
-            mean = weighted_sum(initial, np.ones(len(initial)), design.width) / len(initial)
-            moments = replace(moments, initial=mean, initial_weight=float(len(initial)))
+        if log.initial is not None:
+            weight = float(log.initial_weights.sum() if starts is None else log.initial_weights[starts].sum())
+            moments = replace(moments, initial=mean_start(log, starts), initial_weight=weight)
         moments = replace(moments, rank_tolerance=log.functions.rank_tolerance)
-        starts = 0.0 if moments.initial is None else np.abs(moments.initial)
-        reached = np.abs(moments.next_gram).sum(axis=1) + starts
+        begun = 0.0 if moments.initial is None else np.abs(moments.initial)
+        reached = np.abs(moments.next_gram).sum(axis=1) + begun
         own = slice(0, design.width - design.absorbing)
         require_logged(log.functions, np.diag(moments.gram)[own], reached[own])
         return moments
@@ -242,3 +264,11 @@ def weighted_sum(rows: Rows, weights: np.ndarray, width: int) -> np.ndarray:
         return np.asarray(rows.matrix(width).T @ weights)
     total = ((rows.weights * weights[:, None]).T @ rows.base).ravel()
     return total if rows.absorbing is None else np.append(total, rows.absorbing @ weights)
+
+
+def mean_start(log: LogDesign, chosen: Bool[np.ndarray, " n0"] | None = None) -> Float[np.ndarray, " K"] | None:
+    """The mean initial row b = Σ_i w_i x̄0_i / Σ_i w_i of a log, or of the states chosen; None without any."""
+    if log.initial is None:
+        return None
+    weights = log.initial_weights if chosen is None else np.where(chosen, log.initial_weights, 0.0)
+    return weighted_sum(log.initial, weights, log.first.width) / weights.sum()

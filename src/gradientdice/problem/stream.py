@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
+from jaxtyping import Float
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.functions import LinearFunctions
@@ -55,6 +56,13 @@ class LogDesign:
     def initial(self) -> Rows | None:
         """Rows for the initial states, or None if the log has none."""
         return initial_rows(self.data, self.policy, self.functions, self._rng(-1))
+
+    @cached_property
+    def initial_weights(self) -> Float[np.ndarray, " n0"]:
+        """How many times each row of `initial` counts; needs initial states."""
+        weights = self.data.start_weights
+        assert weights is not None
+        return weights
 
     @property
     def first(self) -> Design:

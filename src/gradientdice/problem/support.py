@@ -140,7 +140,13 @@ def _lost(data: Transitions, table: LoggedTable, known: np.ndarray) -> tuple[np.
     alive = ~data.ended
     next_lost = np.zeros(len(data), dtype=bool)
     next_lost[alive] = _without_rows(data.next_states[alive], table, known)
-    return next_lost, None if starts is None else _without_rows(starts, table, known)
+    return next_lost, None if starts is None else _without_rows(starts, table, known) & _counted_starts(data)
+
+
+def _counted_starts(data: Transitions) -> np.ndarray:
+    """Which initial states count: not those of episodes that count 0 times."""
+    assert data.start_weights is not None
+    return data.start_weights > 0
 
 
 def _without_rows(states: np.ndarray, table: LoggedTable, known: np.ndarray) -> np.ndarray:
@@ -161,10 +167,13 @@ def _is_complete(
         return False
     if not isinstance(policy, LoggedPolicy):
         assert not isinstance(policy, SamplingPolicy)
-        return not (policy.probabilities_at(table.states)[counts <= 0] > 0).any()
+        # A state that has rows only in name, all of which count 0 times, is not reached.
+        known = counts.sum(axis=1, keepdims=True) > 0
+        return not (policy.probabilities_at(table.states)[(counts <= 0) & known] > 0).any()
     reached = [(data.next_states, policy.at_next(slice(None), len(data)), ~data.ended & ~next_lost)]
     if policy.knows_initial and data.start_states is not None and start_lost is not None:
-        reached.append((data.start_states, policy.at_initial(len(data.start_states)), ~start_lost))
+        counted = ~start_lost & _counted_starts(data)
+        reached.append((data.start_states, policy.at_initial(len(data.start_states)), counted))
     for states, at_states, used in reached:
         assert isinstance(at_states, DiscretePolicy)
         unlogged = counts[table.index(states[used])] <= 0
@@ -209,7 +218,7 @@ def _redirected(
     given_lost = start_lost if data.initial_states is not None else None
     if not next_lost.any() and (given_lost is None or not given_lost.any()):
         return data, next_lost, 0.0
-    usable = data.states if starts is None else starts
+    usable = data.states if starts is None else starts[_counted_starts(data)]
     usable = usable[~_without_rows(usable, table, known)]
     if not len(usable):
         raise InputError(
@@ -236,10 +245,11 @@ def _refuse(data: Transitions, policy: Policy, table: LoggedTable, counts: np.nd
         if policy.knows_initial and data.start_states is not None:
             at_initial = policy.at_initial(len(data.start_states))
             assert isinstance(at_initial, DiscretePolicy)
-            pairs.append((data.start_states, at_initial.probabilities_at(data.start_states)))
+            counted = _counted_starts(data)
+            pairs.append((data.start_states[counted], at_initial.probabilities_at(data.start_states)[counted]))
     elif not isinstance(policy, SamplingPolicy):
         if data.start_states is not None:
-            reached.append(data.start_states)
+            reached.append(data.start_states[_counted_starts(data)])
         states = np.unique(np.concatenate(reached))
         pairs.append((states, policy.probabilities_at(states)))
     unlogged: set[int] = set()

@@ -80,7 +80,9 @@ class TestShares:
             return flow, fit, flow.value(fit.params, normalised=False)[0]
 
         flow, found, _ = fit(np.ones(len(log)))
-        shares = flow.shares(found, normalised=False).rows
+        influence = flow.shares(found, normalised=False)
+        shares = influence.rows.copy()
+        shares[log.first_rows] += known(influence.initial)  # a first row is a start, too, and counts as one
         for row in range(0, len(log), 5):
             own = np.arange(len(log)) == row
             slope = (fit(1 + 1e-5 * own)[2] - fit(1 - 1e-5 * own)[2]) / 2e-5

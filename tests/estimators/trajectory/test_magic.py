@@ -78,9 +78,9 @@ class TestMagicBlend:
             weights, scores = _with_q(data, target, q)
             lengths = np.arange(5)
             returns.append(magic.step_returns(weights, scores, lengths))
-            covariances.append(magic.returns_covariance(weights, scores, lengths))
+            covariances.append(magic.returns_covariance(weights, scores, lengths, data.units))
             if seed < 20:
-                spreads.append(magic.resampled_wdr(weights, scores, 200, np.random.default_rng(seed)).std())
+                spreads.append(magic.resampled_wdr(weights, scores, 200, np.random.default_rng(seed), data.units).std())
         truth = np.cov(np.array(returns).T)
         np.testing.assert_allclose(np.mean(covariances, axis=0), truth, atol=0.2 * truth.max())
         assert np.mean(spreads) == pytest.approx(np.sqrt(truth[-1, -1]), rel=0.15)

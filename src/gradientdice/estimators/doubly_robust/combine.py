@@ -13,20 +13,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradientdice.inference.influence import Influence
+from gradientdice.data.transitions import Transitions
+from gradientdice.inference.influence import Influence, centred_shares
 from gradientdice.inference.scores import HeldOut
 
 
-def combine(discount: float, weights: np.ndarray, scores: HeldOut, scale: float) -> tuple[float, Influence]:
+def combine(discount: float, data: Transitions, scores: HeldOut, scale: float) -> tuple[float, Influence]:
     """The estimate from held-out scores, and each observation's share in its error.
 
     Args:
         discount: γ.
-        weights: (n,) of the rows.
+        data: the log, for the weights of its rows and of its initial states.
         scores: τ and r + γV' − Q where they were not fitted.
         scale: the rows' share in the data that τ is a ratio to: the rest is the absorbing state's own, whose residual
             is 0.
     """
+    weights, starts = data.row_weights, data.start_weights
     if discount == 1:
         mass = weights * scores.ratio
         score = scores.residual + scores.norm
@@ -35,14 +37,15 @@ def combine(discount: float, weights: np.ndarray, scores: HeldOut, scale: float)
         initial = None
         if scores.initial_value is not None and scores.ended is not None:
             # V' after an end is the mean of V over the sampled initial states, whose own error counts too.
-            share = float(mass[scores.ended].sum() / mass.sum())
-            initial = share * (scores.initial_value - scores.initial_value.mean()) / len(scores.initial_value)
+            assert starts is not None
+            initial = float(mass[scores.ended].sum() / mass.sum()) * centred_shares(scores.initial_value, starts)
         return value, Influence(shares, initial, scores.ratio, scores.residual)
     score = scale * scores.ratio * scores.residual
     mean = float(np.average(score, weights=weights))
-    assert scores.initial_value is not None
+    assert scores.initial_value is not None and starts is not None
     initial = (1 - discount) * scores.initial_value
-    rows = weights * (score - mean) / weights.sum()
     # The ratio to the rows alone.
-    shares = Influence(rows, (initial - initial.mean()) / len(initial), scale * scores.ratio, scores.residual)
-    return float(initial.mean()) + mean, shares
+    shares = Influence(
+        centred_shares(score, weights), centred_shares(initial, starts), scale * scores.ratio, scores.residual
+    )
+    return float(np.average(initial, weights=starts)) + mean, shares

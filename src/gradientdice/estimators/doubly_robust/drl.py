@@ -64,7 +64,7 @@ def doubly_robust_answer(problem: Problem, fitted: CrossFit) -> Answer:
     """The doubly robust answer of a cross-fit."""
     discount, worst = fitted.fits[0].discount, fitted.worst.solution
     scale = problem.row_share(discount)
-    value, shares = combine(discount, problem.data.row_weights, fitted.scores, scale)
+    value, shares = combine(discount, problem.data, fitted.scores, scale)
     notes = ()
     if problem.support is None and not problem.is_searched:
         notes = ("the interval assumes that τ or Q is right; it does not cover the misfit of both",)

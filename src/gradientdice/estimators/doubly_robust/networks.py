@@ -16,6 +16,7 @@ from gradientdice.estimators.doubly_robust.combine import combine
 from gradientdice.functions.mlp import MLP
 from gradientdice.inference.evidence import Evidence
 from gradientdice.inference.scores import HeldOut
+from gradientdice.problem.folds import counted_starts
 from gradientdice.problem.problem import Problem
 from gradientdice.progress import progress_bar
 from gradientdice.solvers.saddle import SaddleObjective
@@ -78,7 +79,10 @@ def neural_doubly_robust(
                     layers, inputs.initial[starts], inputs.initial_weights[starts], members
                 )
                 if inputs.restarts:
-                    following[inputs.ended[rows]] = initial[starts].mean()
+                    assert inputs.start_shares is not None
+                    every = expected_output(layers, inputs.initial, inputs.initial_weights, members)
+                    own = counted_starts(folds.initial == fold, inputs.start_shares)
+                    following[inputs.ended[rows]] = np.average(every[own], weights=inputs.start_shares[own])
             ratio[rows] = tau / mean_ratio
             norm[rows] = rho.mean()
             residual[rows] = inputs.rewards[rows] + gamma * following - q - norm[rows]
@@ -88,7 +92,7 @@ def neural_doubly_robust(
     assert solution is not None
     scores = HeldOut(ratio, residual, norm, initial, data.terminated if inputs.restarts else None)
     # The ratio is one to the data with the absorbing state's own row in it, whose residual is 0.
-    value, shares = combine(gamma, data.row_weights, scores, problem.row_share(gamma))
+    value, shares = combine(gamma, data, scores, problem.row_share(gamma))
     return Answer(
         value=value,
         influence=shares,

@@ -220,7 +220,7 @@ def row_changes(log: LogDesign) -> Float[np.ndarray, "n K"]:
     if first.absorbing:
         if log.initial is None:
             raise starts_missing(1.0)
-        start = _dense(log.initial, first.width)[:, :width].mean(axis=0)
+        start = np.average(_dense(log.initial, first.width)[:, :width], axis=0, weights=log.initial_weights)
     changes, logged, reached = np.empty((len(log.data), width)), np.zeros(width), np.zeros(width)
     for rows, design in log.chunks():
         current = _dense(design.current, design.width)[:, :width]

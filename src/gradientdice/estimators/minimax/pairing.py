@@ -18,11 +18,11 @@ from jaxtyping import Float
 from gradientdice.errors import require_finite, starts_missing
 from gradientdice.functions import LinearFunctions
 from gradientdice.functions.rows import Rows, cross_product
-from gradientdice.inference.influence import Influence
+from gradientdice.inference.influence import Influence, centred_shares
 from gradientdice.problem.absorbing import loop_weight
 from gradientdice.problem.design import self_loop
 from gradientdice.problem.logged import require_logged
-from gradientdice.problem.moments import weighted_sum
+from gradientdice.problem.moments import mean_start, weighted_sum
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.stream import LogDesign
 
@@ -74,8 +74,7 @@ class Pairing:
         us, gs = _rows(problem, ratio), _rows(problem, critic)
         sums = _Sums.create(us, gs)
         restarts = us.first.absorbing and discount == 1
-        start = gs.initial
-        b = None if start is None else weighted_sum(start, np.ones(len(start)), gs.first.width) / len(start)
+        b = mean_start(gs)
         if b is None and (discount < 1 or restarts):
             raise starts_missing(discount)
         own = slice(0, gs.first.width - gs.first.absorbing)
@@ -168,7 +167,7 @@ class Pairing:
         if rows is not None and (self.discount < 1 or self.restarts):
             padded = np.append(direction, 0.0) if self.restarts else direction
             values = np.asarray(rows.predict(padded[:, None]))[:, 0]
-            initial = (values - values.mean()) / len(values)
+            initial = centred_shares(values, self.critic.initial_weights)
         return Influence(own, initial, ratio, residual)
 
 

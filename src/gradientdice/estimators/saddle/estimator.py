@@ -153,7 +153,7 @@ def sparse_answer(problem: Problem, discount: float) -> Answer:
     solved = problem.tabular_solution(discount)
     average = solved.ratio * 0 + solved.average
     scores = HeldOut(solved.ratio, solved.residual, average, solved.initial_values, solved.restarts)
-    value, shares = combine(discount, problem.data.row_weights, scores, 1.0)
+    value, shares = combine(discount, problem.data, scores, 1.0)
     return Answer(
         value=value,
         influence=shares,

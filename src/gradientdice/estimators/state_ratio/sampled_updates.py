@@ -101,8 +101,9 @@ def _draws(flow: StateFlow, steps: int, rng: np.random.Generator) -> Iterator[li
         )
         if flow.restarts:
             ended = np.flatnonzero(design.ended[rows])
-            assert design.initial is not None
-            starts = rng.integers(len(design.initial), size=len(ended))
+            assert design.initial is not None and design.initial_weights is not None
+            share = design.initial_weights / design.initial_weights.sum()
+            starts = rng.choice(len(share), size=len(ended), p=share)
             following[ended] = _matrix(plain(design.initial).take(starts), design.width)
         yield [
             Draw(*draw)

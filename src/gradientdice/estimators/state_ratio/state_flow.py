@@ -22,11 +22,12 @@ import numpy as np
 from jaxtyping import Float
 
 from gradientdice.errors import InputError, require_finite, starts_missing
-from gradientdice.functions.rows import Rows, as_dense
+from gradientdice.functions.rows import as_dense
 from gradientdice.functions.tabular import LoggedTable, Tabular
-from gradientdice.inference.influence import Influence
+from gradientdice.inference.influence import Influence, centred_shares
 from gradientdice.problem.absorbing import loop_weight
 from gradientdice.problem.design import Design
+from gradientdice.problem.moments import mean_start
 from gradientdice.problem.stream import LogDesign
 
 
@@ -124,7 +125,7 @@ class StateFlow:
                 matrix[-1, -1] += loop
             for vector in (mean, mass):
                 vector[-1] += loop
-        initial = _mean_row(test_log)
+        initial = mean_start(test_log)
         if log.first.absorbing and discount == 1:
             if initial is None:
                 raise starts_missing(discount)
@@ -216,7 +217,7 @@ class StateFlow:
                 direction = fit.tests * (self.ended @ fit.params) + residual_adjoint * (self.ended @ ratio_adjoint)
             assert self.test_log.initial is not None
             values = np.asarray(self.test_log.initial.predict(self._padded(direction[:, None])))[:, 0]
-            initial = (values - values.mean()) / len(values)
+            initial = centred_shares(values, self.test_log.initial_weights)
         return Influence(shares, initial, ratio, residual)
 
     def _padded(self, params: np.ndarray) -> np.ndarray:
@@ -267,10 +268,3 @@ def _sums(functions: Design, others: Design, share: np.ndarray, weighted: np.nda
         np.asarray(phi.T @ (weighted * functions.rewards)),
         np.asarray(phi.T @ (weighted * functions.ended)),
     ]
-
-
-def _mean_row(log: LogDesign) -> np.ndarray | None:
-    rows: Rows | None = log.initial
-    if rows is None:
-        return None
-    return np.asarray(rows.matrix(log.first.width).T @ np.ones(len(rows))) / len(rows)

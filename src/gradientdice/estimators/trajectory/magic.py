@@ -27,6 +27,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize, nnls
 
+from gradientdice.data.units import Units
 from gradientdice.errors import InputError, require_count, require_number
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.behavior import behavior_notes, require_behavior
@@ -35,6 +36,7 @@ from gradientdice.estimators.doubly_robust.cross_fitted_q import CrossFittedQ
 from gradientdice.estimators.trajectory.doubly_robust import bootstrap_notes, step_weights
 from gradientdice.estimators.trajectory.step_weights import StepWeights
 from gradientdice.inference.evidence import Evidence
+from gradientdice.inference.influence import centred_shares
 from gradientdice.problem.problem import Problem, describe
 from gradientdice.solvers.saddle import Solver
 
@@ -83,13 +85,14 @@ class MAGIC:
         refuse_solver(self, solver)
         data = problem.data
         weights, cautions = step_weights("MAGIC", self.discount, problem, self.behavior, normalised=True)
-        if len(weights.episodes) < 2:
+        units = data.units
+        if units.count < 2:
             raise InputError("MAGIC weighs noise against bias over episodes, and the log has one: give more.")
         q = CrossFittedQ.of("MAGIC", problem, self.discount, self.folds)
         lengths = _lengths(weights.episodes.horizon, self.returns, self.discount)
         values = step_returns(weights, q, lengths)
-        covariance = returns_covariance(weights, q, lengths)
-        drawn = resampled_wdr(weights, q, self.replications, np.random.default_rng(problem.seed))
+        covariance = returns_covariance(weights, q, lengths, units)
+        drawn = resampled_wdr(weights, q, self.replications, np.random.default_rng(problem.seed), units)
         tail = (1 - self.bias_confidence) / 2
         low, high = np.quantile(drawn, [tail, 1 - tail])
         # The estimate itself belongs to its interval, however skewed the bootstrap is.
@@ -136,26 +139,28 @@ def step_returns(weights: StepWeights, q: CrossFittedQ, lengths: np.ndarray) -> 
     return start + steps[lengths]
 
 
-def returns_covariance(weights: StepWeights, q: CrossFittedQ, lengths: np.ndarray) -> Float[np.ndarray, "J J"]:
-    """Ω, from the episodes' influence values on each g_j."""
+def returns_covariance(
+    weights: StepWeights, q: CrossFittedQ, lengths: np.ndarray, units: Units
+) -> Float[np.ndarray, "J J"]:
+    """Ω, from the influence values of the independent units, episodes and their copies, on each g_j."""
     episodes = weights.episodes
-    counts, start = episodes.weights, (1 - weights.discount) * q.first_values
-    influence = np.zeros((len(episodes), len(lengths)))
-    first = counts * (start - counts @ start / counts.sum()) / counts.sum()
+    start = (1 - weights.discount) * q.first_values
+    influence = np.zeros((units.count, len(lengths)))
+    first = units.sums(centred_shares(start, episodes.weights), episodes.first)
     for number, length in enumerate(lengths):
-        shares = weights.shares(np.where(episodes.step < length, q.residual, 0.0))
-        influence[:, number] = first + np.bincount(episodes.index, shares, minlength=len(episodes))
+        influence[:, number] = first + units.sums(weights.shares(np.where(episodes.step < length, q.residual, 0.0)))
     centred = influence - influence.mean(axis=0)
-    return len(episodes) / (len(episodes) - 1) * centred.T @ centred
+    return units.count / (units.count - 1) * centred.T @ centred
 
 
 def resampled_wdr(
-    weights: StepWeights, q: CrossFittedQ, replications: int, rng: np.random.Generator
+    weights: StepWeights, q: CrossFittedQ, replications: int, rng: np.random.Generator, units: Units
 ) -> Float[np.ndarray, " replications"]:
-    """WDR of resampled episodes, Q being as it is."""
-    episodes = weights.episodes
-    size = len(episodes)
-    drawn = rng.multinomial(size, np.full(size, 1 / size), size=replications).astype(np.float64)
+    """WDR of resampled units, that is episodes with their copies, Q being as it is."""
+    episodes, size = weights.episodes, units.count
+    times = rng.multinomial(size, np.full(size, 1 / size), size=replications).astype(np.float64)
+    # An episode that belongs to no unit counts 0 times, however often it is drawn.
+    drawn = times[:, units.rows[episodes.first]]
     counts = drawn * episodes.weights
     sums = counts.sum(axis=1)
     values = (1 - weights.discount) * np.divide(

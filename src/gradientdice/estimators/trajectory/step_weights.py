@@ -128,8 +128,9 @@ class StepWeights:
 
     @property
     def density(self) -> Float[np.ndarray, " n"]:
-        """ω of each row beside an equal share of all episodes: 1 everywhere if target and behaviour are the same."""
-        return self.rows * len(self.episodes)
+        """ω of each row beside its episode's share of all: 1 everywhere if target and behaviour are the same."""
+        counts = self.episodes.weights
+        return self.rows * (counts.sum() / np.where(counts > 0, counts, 1.0))[self.episodes.index]
 
     def mean_ratio(self, also_cut: bool) -> float:
         """The mean of the ratio, the time after each episode's last row included.

@@ -151,7 +151,7 @@ class FQE:
         else:
             assert inputs.initial is not None and inputs.initial_weights is not None
             values = expected_output(layers, inputs.initial, inputs.initial_weights, self.members)
-            value = (1 - self.discount) * float(values.mean())
+            value = (1 - self.discount) * float(np.average(values, weights=inputs.start_shares))
         if not math.isfinite(value):
             raise InputError("FQE's networks left the range of finite numbers: scale the rewards to size 1.")
         note = (

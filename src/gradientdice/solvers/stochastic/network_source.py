@@ -7,11 +7,10 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from gradientdice.errors import starts_missing
 from gradientdice.problem.inputs import NetworkInputs
-from gradientdice.solvers.stochastic.sources import cumulative_bits
+from gradientdice.solvers.stochastic.sources import drawn_rows, unequal_bits
 
 
 class Minibatch(NamedTuple):
@@ -35,6 +34,7 @@ class NetworkSource(eqx.Module):
     following_weights: Any  # (n, m)
     initial: Any  # (n0, m, d)
     initial_weights: Any  # (n0, m)
+    starts: Any  # cumulative shares of the initial states, (n0,), in units of 2⁻³²; None if all are equal
     rewards: Any  # (n,)
     weights: Any  # (n,), which sum to 1
     cumulative: Any  # of the weights, (n,), in units of 2⁻³²; None if all are equal
@@ -58,9 +58,10 @@ class NetworkSource(eqx.Module):
             jnp.asarray(used.following_weights),
             jnp.asarray(initial),
             jnp.asarray(initial_weights),
+            None if used.start_shares is None else unequal_bits(used.start_shares),
             jnp.asarray(used.rewards),
             jnp.asarray(weights),
-            None if np.all(weights == weights[0]) else cumulative_bits(weights),
+            unequal_bits(weights),
             jnp.asarray(used.ended) if used.absorbing else None,
             jnp.asarray(used.ended) if restart else None,
             used.sampled,
@@ -74,11 +75,8 @@ class NetworkSource(eqx.Module):
     def batch(self, drawn: Any, size: int) -> Minibatch:
         """The minibatch of one step's key."""
         row_key, start_key, action_key = jax.random.split(drawn, 3)
-        if self.cumulative is None:
-            row = jax.random.randint(row_key, (size,), 0, len(self.rewards))
-        else:
-            row = jnp.searchsorted(self.cumulative, jax.random.bits(row_key, (size,), jnp.uint32), side="right")
-        starts, again = jax.random.randint(start_key, (2, size), 0, len(self.initial))
+        row = drawn_rows(row_key, (size,), len(self.rewards), self.cumulative)
+        starts, again = drawn_rows(start_key, (2, size), len(self.initial), self.starts)
         if self.sampled:
             # Any one of the draws has the right distribution, and one pass of the critic is cheaper than several.
             which = jax.random.randint(action_key, (3, size), 0, self.following.shape[1])

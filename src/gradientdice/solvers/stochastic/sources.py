@@ -131,6 +131,7 @@ class LogSource(RowSource):
     following: LearnerRows
     initial: LearnerRows
     cumulative: Any  # of the weights, (n,), in units of 2⁻³²; None if all are equal
+    starts: Any  # the same of the initial states, (n0,)
     restarts: Any  # (n,) rows after which an episode restarts from an initial state; None if there are none
 
     @classmethod
@@ -148,18 +149,16 @@ class LogSource(RowSource):
             _to_float32(current),
             _to_float32(design.following.take(keep)),
             _to_float32(design.following.take(slice(0, 1)) if design.initial is None else design.initial),
-            None if np.all(weights == weights[0]) else cumulative_bits(weights),
+            unequal_bits(weights),
+            None if design.initial_weights is None else unequal_bits(design.initial_weights),
             jnp.asarray(design.ended[keep]) if restart else None,
         )
 
     def sample(self, key: jax.Array, count: int) -> jax.Array:
         """The numbers of a transition, an initial state, and one more initial state for a restart: (count, 3)."""
         first, second = jax.random.split(key)
-        if self.cumulative is None:
-            row = jax.random.randint(first, (count,), 0, len(self.current))
-        else:
-            row = jnp.searchsorted(self.cumulative, jax.random.bits(first, (count,), jnp.uint32), side="right")
-        starts = jax.random.randint(second, (count, 2), 0, len(self.initial))
+        row = drawn_rows(first, (count,), len(self.current), self.cumulative)
+        starts = drawn_rows(second, (count, 2), len(self.initial), self.starts)
         return jnp.column_stack([row, starts])
 
     def rows(self, drawn: jax.Array) -> Batch:
@@ -179,8 +178,18 @@ def _cumulative(probabilities: np.ndarray) -> jax.Array:
     return jnp.asarray(total, dtype=jnp.float32)
 
 
-def cumulative_bits(weights: np.ndarray) -> jax.Array:
-    """Cumulative shares in units of 2⁻³²: float32 could not tell the rows of a long log apart."""
+def drawn_rows(key: jax.Array, shape: tuple[int, ...], total: int, cumulative: jax.Array | None) -> jax.Array:
+    """Numbers of rows out of `total`, in proportion to their weights; None is equal weights."""
+    if cumulative is None:
+        return jax.random.randint(key, shape, 0, total)
+    # A row of weight 0 ends where the one before it ends, so that no number falls on it.
+    return jnp.searchsorted(cumulative, jax.random.bits(key, shape, jnp.uint32), side="right")
+
+
+def unequal_bits(weights: np.ndarray) -> jax.Array | None:
+    """Cumulative shares in units of 2⁻³², since float32 could not tell the rows of a long log apart; None if equal."""
+    if np.all(weights == weights[0]):
+        return None
     exact = np.asarray(weights, dtype=np.float64)
     total = np.cumsum(exact / exact.sum())
     total[total >= total[-1] * (1 - 1e-12)] = 1.0
