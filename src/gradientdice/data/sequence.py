@@ -40,11 +40,41 @@ def in_time_order(data: Transitions) -> bool:
     """
     assert data.episodes is not None
     order = np.argsort(data.episodes, kind="stable")
-    _, index, length = np.unique(data.episodes[order], return_inverse=True, return_counts=True)
+    return _follow_each_other(data, order, data.episodes)
+
+
+def time_order(data: Transitions) -> Rows | None:
+    """The rows, episode after episode, each in time order; None if they do not follow each other.
+
+    A log without episodes is taken for one run, cut where a row does not follow the one before it.
+    """
+    if data.episodes is not None:
+        return np.argsort(data.episodes, kind="stable") if in_time_order(data) else None
+    order = np.arange(len(data))
+    return order if _follow_each_other(data, order, np.zeros(len(data), dtype=np.int64)) else None
+
+
+def follows_in_time(data: Transitions, order: Rows) -> Bool[np.ndarray, " steps"]:
+    """Whether each of these rows but the first is the next step of the one before it."""
+    before, after = order[:-1], order[1:]
+    follows = ~is_over(data)[before]
+    if data.episodes is not None:
+        follows &= data.episodes[before] == data.episodes[after]
+    return follows & ~breaks(data, before, after)
+
+
+def is_over(data: Transitions) -> Bool[np.ndarray, " n"]:
+    """Whether the episode is over after each row, by its end or by a time limit."""
     over = np.zeros(len(data), dtype=bool)
     for flag in (data.terminated, data.truncated):
         over |= False if flag is None else flag
-    steps = np.flatnonzero((index[:-1] == index[1:]) & ~over[order[:-1]])
+    return over
+
+
+def _follow_each_other(data: Transitions, order: Rows, run: np.ndarray) -> bool:
+    """Whether the rows of each run, in this order, break less often than by chance."""
+    _, index, length = np.unique(run[order], return_inverse=True, return_counts=True)
+    steps = np.flatnonzero((index[:-1] == index[1:]) & ~is_over(data)[order[:-1]])
     if not len(steps):
         return True
     steps = steps[np.linspace(0, len(steps) - 1, min(LOOKED_AT, len(steps))).astype(np.int64)]

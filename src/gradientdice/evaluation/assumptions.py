@@ -7,13 +7,34 @@ from collections.abc import Callable, Iterable
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.inference.checks import Check
 from gradientdice.inference.copied import copied_rows
+from gradientdice.inference.markov import whole_state_checks
+from gradientdice.inference.shifted import shifted_checks
 from gradientdice.problem.problem import Problem
+
+
+def _whole_state(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
+    """Whether the recorded state is the state, for answers that need it."""
+    if not answer.evidence.markov:
+        return ()
+    shares = answer.influence if answer.evidence.bellman else None
+    return whole_state_checks(problem, estimator.discount, None if shares is None else shares.residual)
+
+
+def _next_states(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
+    """Whether next states are those that followed, for answers that use them."""
+    if estimator.discount == 0 or not answer.functions:
+        return ()
+    return problem.once(("next states",), lambda: shifted_checks(problem.data))
+
+
+def _copies(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
+    """Whether rows are there several times."""
+    return copied_rows(problem.data)
+
 
 # Each gives the checks that apply to an answer. One that looks at the log alone computes its figure once, with
 # `problem.once`, since `compare` asks for every estimator's answer on one problem.
-TESTS: tuple[Callable[[Problem, Estimator, Answer], Iterable[Check]], ...] = (
-    lambda problem, estimator, answer: copied_rows(problem.data),
-)
+TESTS: tuple[Callable[[Problem, Estimator, Answer], Iterable[Check]], ...] = (_whole_state, _next_states, _copies)
 
 
 def assumption_checks(problem: Problem, estimator: Estimator, answer: Answer) -> tuple[Check, ...]:

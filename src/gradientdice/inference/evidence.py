@@ -17,6 +17,8 @@ class Evidence:
         density: (n,) how much denser than the log the target is at each row, where the ratio also counts time.
         bellman: whether the influence's residual is r + γV' − Q of a Q that depends on the functions, so that their
             misfit can be tested.
+        markov: whether the value is right only if the recorded state is the whole state. Importance weights over whole
+            trajectories do not need that.
         misfit: the Bellman misfit, in standard deviations of noise; None where it is not known and may be tested.
         flow: the held-out flow residual, in standard deviations of noise; None where it is not known.
         unlogged: the share of the policy's steps that the log does not contain; None where that is not known.
@@ -26,6 +28,7 @@ class Evidence:
     mean_ratio: float | None = None
     density: Float[np.ndarray, " n"] | None = None
     bellman: bool = False
+    markov: bool = True
     misfit: float | None = None
     flow: float | None = None
     unlogged: float | None = None

@@ -75,7 +75,7 @@ class _DoublyRobust:
             influence=Influence(shares, None, ratio, residual),
             ratio=ratio,
             solution=q.solution,
-            evidence=Evidence(mean_ratio=mean_ratio, density=weights.density, bellman=True),
+            evidence=Evidence(mean_ratio=mean_ratio, density=weights.density, bellman=True, markov=False),
             functions=describe(q.functions),
             status=q.solution.status,
             notes=(*behavior_notes(data, self.behavior), *bootstrap_notes(weights)),

@@ -70,7 +70,7 @@ class _Importance:
             value=weights.total(data.rewards),
             influence=Influence(weights.shares(data.rewards), None, ratio, data.rewards),
             ratio=ratio,
-            evidence=Evidence(mean_ratio=weights.mean_ratio(also_cut=False), density=weights.density),
+            evidence=Evidence(mean_ratio=weights.mean_ratio(also_cut=False), density=weights.density, markov=False),
             notes=(*behavior_notes(data, self.behavior), *_cut_notes(weights)),
             cautions=(*_cut_cautions(weights), *ratio_cautions(data, ratios)),
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from gradientdice.experiments.traps.families import copies, honest, weighted
+from gradientdice.experiments.traps.families import copies, hidden, honest, markov_honest, shifted, weighted
 from gradientdice.experiments.traps.family import Family
+
+MODULES = (honest, markov_honest, hidden, shifted, weighted, copies)
 
 
 def families() -> dict[str, Family]:
     """Name -> family, the honest ones first."""
-    found = [*honest.families(), *weighted.families(), *copies.families()]
+    found = [family for module in MODULES for family in module.families()]
     assert len({family.name for family in found}) == len(found), "each family has a name of its own"
-    return {family.name: family for family in found}
+    return {family.name: family for family in sorted(found, key=lambda family: family.trap != "honest")}

@@ -1,0 +1,125 @@
+"""Is the recorded state the state? Two signs that it is not.
+
+With the whole state recorded, r + γV' − Q is a martingale difference: nothing that came before a step helps to predict
+it. If that holds given every past, Q is right also for the process that is not recorded, and so is the value; if the
+past does help, it is not. The second sign: the probability with which an action was taken, where it is logged, is a
+function of what the behaviour saw; if it jumps about within a pair (s, a) of one episode, the behaviour saw more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError
+from gradientdice.inference.checks import Check, below
+from gradientdice.inference.kernel_history import MOST_STEPS, KernelHistory
+from gradientdice.inference.past import Past
+from gradientdice.inference.table_history import table_dependence
+from gradientdice.problem.problem import Problem
+
+# Honest tables exceed the first in less than 1% of logs. With continuous states what the regressions on (s, a) miss
+# looks like memory too: exact dynamics, where nothing else is left, came up to 6.
+TABLE_THRESHOLDS = (3.5, 8.0)
+KERNEL_THRESHOLDS = (7.0, 14.0)
+# Deviations of a probability within a pair and an episode: rounding, or a policy that learns as it goes, stays below
+# the first.
+PROBABILITY_THRESHOLDS = (0.02, 0.1)
+# With fewer repeated pairs their deviation says nothing.
+FEWEST_REPEATS = 30
+REMEDY = (
+    "add history to the state (earlier observations and actions), or use the trajectory estimators (PDIS, WPDIS, DR), "
+    "which do not need it"
+)
+
+
+def whole_state_checks(problem: Problem, discount: float, residual: Float[np.ndarray, " n"] | None) -> list[Check]:
+    """Both signs, as far as the log shows them: its rows must be in time order.
+
+    Args:
+        problem: the log.
+        discount: γ.
+        residual: r + γV' − Q of the answer; None if it has none. A table's own is used where there is a table.
+    """
+    checks = []
+    if problem.support is not None:
+        value = problem.once(("whole state", discount), lambda: _table_value(problem, discount))
+        thresholds = TABLE_THRESHOLDS
+        deviation = problem.once(("probabilities",), lambda: probability_deviation(problem.data))
+        if deviation is not None:
+            checks.append(_probability_check(deviation))
+    else:
+        history = problem.once(("past",), lambda: _kernel_history(problem))
+        value = None if history is None else history.dependence(residual)
+        thresholds = KERNEL_THRESHOLDS
+    if value is not None:
+        checks.append(
+            below(
+                "dependence on the past",
+                value,
+                *thresholds,
+                "in standard deviations of noise: what happened before a step helps to predict what follows it, so "
+                "that the recorded state is not the whole state",
+                REMEDY,
+                noise=1.0,
+            )
+        )
+    return checks
+
+
+def probability_deviation(data: Transitions) -> float | None:
+    """How much the behaviour's probability of a pair (s, a) changes from one visit in a run to the next.
+
+    It is half the mean squared change, as a standard deviation. A behaviour that is another one in each episode, or
+    changes slowly, hardly moves it. None if no probabilities were logged, actions are not discrete, or too few visits
+    are repeated.
+    """
+    discrete = data.states.ndim == 1 and data.actions.ndim == 1 and data.actions.dtype.kind in "iu"
+    if data.behavior_log_probs is None or not discrete:
+        return None
+    past = Past.of(data)
+    if past is None:
+        return None
+    rows = past.rows
+    order = np.lexsort((np.arange(len(rows)), data.actions[rows], data.states[rows], past.start))
+    keys = np.column_stack([past.start, data.states[rows], data.actions[rows]])[order]
+    repeated = np.all(keys[1:] == keys[:-1], axis=1)
+    if repeated.sum() < FEWEST_REPEATS:
+        return None
+    changes = np.diff(np.exp(data.behavior_log_probs[rows][order]))[repeated]
+    return float(np.sqrt(np.mean(changes**2) / 2))
+
+
+def _probability_check(deviation: float) -> Check:
+    return below(
+        "change of the behaviour's probability within a pair",
+        deviation,
+        *PROBABILITY_THRESHOLDS,
+        "in the same state an action had other probabilities within one episode: the behaviour saw something that the "
+        "recorded state lacks, or it changed as it went",
+        REMEDY,
+    )
+
+
+def _table_value(problem: Problem, discount: float) -> float | None:
+    past = Past.of(problem.data)
+    if past is None:
+        return None
+    try:
+        residual = problem.tabular_solution(discount).residual
+    except InputError:
+        # Some estimators answer where the flow equations have no solution; their own checks speak then.
+        return None
+    data, rows = problem.data, past.rows
+    return table_dependence(
+        past, data.states[rows], data.actions[rows], data.rewards[rows], residual[rows], problem.seed
+    )
+
+
+def _kernel_history(problem: Problem) -> KernelHistory | None:
+    past = Past.of(problem.data, MOST_STEPS)
+    # Regressions on hundreds of features need some steps.
+    return (
+        None if past is None or len(past.rows) < MOST_STEPS // 10 else KernelHistory(problem.data, past, problem.seed)
+    )

@@ -1,0 +1,84 @@
+"""Does the past of a table's steps help to predict them?
+
+In a Markov table everything that follows a pair (state, action) is independent of what came before it: neither the
+reward nor r + γV' − Q goes with any function of the past, once both have their mean given the pair taken off. Noise is
+measured by permuting the targets among the rows of each pair, which leaves all but that dependence as it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.sparse import csr_array, hstack
+
+from gradientdice.inference.dependence import DRAWS, dependence
+from gradientdice.inference.past import Past
+
+# Past shares of more actions than this, the most frequent ones, say little more.
+MOST_ACTIONS = 8
+
+
+def table_dependence(
+    past: Past,
+    states: Int[np.ndarray, " m"],
+    actions: Int[np.ndarray, " m"],
+    rewards: Float[np.ndarray, " m"],
+    residual: Float[np.ndarray, " m"],
+    seed: int,
+) -> float:
+    """How much rewards and residuals depend on the past, in standard deviations of noise."""
+    _, states = np.unique(states, return_inverse=True)
+    _, actions = np.unique(actions, return_inverse=True)
+    _, pairs = np.unique(states * (actions.max() + 1) + actions, return_inverse=True)
+    known = past.known
+    targets = [_centred(values, pairs) for values in (residual, rewards)]
+    groups = [group[known] for group in _instruments(past, states, actions, pairs, targets)]
+    places, orders = _within_pairs(pairs[known], np.random.default_rng(seed))
+    parts = []
+    for target in targets:
+        values = _centred(target[known], pairs[known])
+        versions = np.empty((len(values), 1 + DRAWS))
+        versions[:, 0] = values
+        versions[places, 1:] = values[orders]
+        parts.append((groups, versions))
+    return dependence(parts)
+
+
+def _instruments(
+    past: Past, states: np.ndarray, actions: np.ndarray, pairs: np.ndarray, targets: list[np.ndarray]
+) -> list[csr_array]:
+    """Groups of functions of the past: pairs, actions and surprises, of the last step and of all steps so far."""
+    ones, nowhere = np.ones(len(pairs)), np.zeros(len(pairs), dtype=np.int64)
+    before, count = past.before(pairs), int(pairs.max()) + 1
+    frequent = np.argsort(-np.bincount(actions), kind="stable")[:MOST_ACTIONS]
+    # How much more often than the log in those states each action was taken so far.
+    habits = [past.mean(_centred((actions == action).astype(np.float64), states)) for action in frequent]
+    groups = [
+        _columns(before, ones),
+        _columns(before * count + pairs, ones),
+        _columns(past.before(pairs, 2), ones),
+        hstack([_columns(pairs, habit) for habit in habits], format="csr"),
+        _columns(pairs, np.log1p(past.steps)),
+    ]
+    for target in targets:
+        for history in (past.before(target) * past.known, past.mean(target)):
+            groups += [_columns(nowhere, history), _columns(pairs, history)]
+    return groups
+
+
+def _columns(codes: np.ndarray, values: np.ndarray) -> csr_array:
+    """(m, codes) a column for each code, with the values at its steps."""
+    _, column = np.unique(codes, return_inverse=True)
+    return csr_array((values, (np.arange(len(codes)), column)))
+
+
+def _centred(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    counts = np.bincount(groups)
+    return values - (np.bincount(groups, values) / np.maximum(counts, 1))[groups]
+
+
+def _within_pairs(pairs: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The steps pair by pair, and (m, draws) the same steps with those of each pair in random order."""
+    places = np.argsort(pairs, kind="stable")
+    orders = np.column_stack([np.lexsort((rng.random(len(pairs)), pairs)) for _ in range(DRAWS)])
+    return places, orders
