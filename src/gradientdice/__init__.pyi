@@ -29,6 +29,7 @@ from .evaluation.evaluate import evaluate as evaluate
 from .inference.intervals import BootstrapInterval as BootstrapInterval
 from .inference.intervals import EmpiricalLikelihood as EmpiricalLikelihood
 from .inference.intervals import NormalInterval as NormalInterval
+from .inference.skew_interval import SkewInterval as SkewInterval
 from .problem.moments import Moments as Moments
 from .problem.problem import Problem as Problem
 from .policies import DiscretePolicy as DiscretePolicy

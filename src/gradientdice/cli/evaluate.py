@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 class Interval(StrEnum):
     """The names of the interval methods."""
 
+    skew = "skew"
     normal = "normal"
     bootstrap = "bootstrap"
     likelihood = "likelihood"
@@ -40,7 +41,7 @@ def evaluate(
     discount: Discount,
     column: Columns = None,
     confidence: Confidence = 0.95,
-    interval: Annotated[Interval, typer.Option("--interval", help="How the interval is made.")] = Interval.normal,
+    interval: Annotated[Interval, typer.Option("--interval", help="How the interval is made.")] = Interval.skew,
     report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.")] = None,
     json: Json = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 if the verdict is 'do not trust'.")] = False,
@@ -57,6 +58,7 @@ def evaluate(
     from gradientdice.policies.specification import load_policy
 
     methods = {
+        Interval.skew: gd.SkewInterval,
         Interval.normal: gd.NormalInterval,
         Interval.bootstrap: gd.BootstrapInterval,
         Interval.likelihood: gd.EmpiricalLikelihood,

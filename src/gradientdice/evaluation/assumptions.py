@@ -9,6 +9,9 @@ from gradientdice.inference.checks import Check
 from gradientdice.inference.copied import copied_rows
 from gradientdice.inference.markov import whole_state_checks
 from gradientdice.inference.shifted import shifted_checks
+from gradientdice.inference.small_samples import FittedPairs, interval_shares
+from gradientdice.inference.tails import tail_check
+from gradientdice.inference.units import alike_starts, starts_check, units_check
 from gradientdice.problem.problem import Problem
 
 
@@ -32,9 +35,29 @@ def _copies(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[
     return copied_rows(problem.data)
 
 
+def _enough_observations(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
+    """Whether the error is shared by enough observations, as the influence values tell."""
+    if answer.influence is None:
+        return
+    samples = interval_shares(answer.influence, problem)
+    yield tail_check(samples)
+    yield units_check(samples)
+    count = alike_starts(answer.influence)
+    if count is not None:
+        yield starts_check(count)
+    pairs = FittedPairs.of(answer.influence, problem)
+    if pairs is not None:
+        yield pairs.check()
+
+
 # Each gives the checks that apply to an answer. One that looks at the log alone computes its figure once, with
 # `problem.once`, since `compare` asks for every estimator's answer on one problem.
-TESTS: tuple[Callable[[Problem, Estimator, Answer], Iterable[Check]], ...] = (_whole_state, _next_states, _copies)
+TESTS: tuple[Callable[[Problem, Estimator, Answer], Iterable[Check]], ...] = (
+    _whole_state,
+    _next_states,
+    _copies,
+    _enough_observations,
+)
 
 
 def assumption_checks(problem: Problem, estimator: Estimator, answer: Answer) -> tuple[Check, ...]:

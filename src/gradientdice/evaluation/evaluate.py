@@ -14,7 +14,8 @@ from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.estimators import chosen_estimator
 from gradientdice.evaluation.finish import Intervals, finish
 from gradientdice.functions import Functions
-from gradientdice.inference.intervals import IntervalMethod, NormalInterval, require_confidence
+from gradientdice.inference.intervals import IntervalMethod, require_confidence
+from gradientdice.inference.skew_interval import SkewInterval
 from gradientdice.policies import Policy
 from gradientdice.problem.problem import Problem
 from gradientdice.solvers.saddle import SaddleObjective, Solver
@@ -45,7 +46,8 @@ def evaluate(
         functions: the function class; by default a table where states and actions are few whole numbers, else kernel
             features that are searched for, if the estimator needs any. `MLP` is for networks.
         solver: for saddle estimators, by default the closed form; for networks a cross-fitted doubly robust answer.
-        interval: by default `NormalInterval`; or `BootstrapInterval`, `EmpiricalLikelihood`.
+        interval: by default `SkewInterval`, which is Student's unless the error is skewed; or `NormalInterval`,
+            `BootstrapInterval`, `EmpiricalLikelihood`.
         confidence: of the interval.
         seed: for whatever is random.
         progress: whether to show a progress bar on a terminal while features are chosen or networks trained.
@@ -67,7 +69,7 @@ def evaluate(
         >>> bool(low < mdp.value(target, 1.0) < high), str(estimate.verdict)
         (True, 'trust')
     """
-    intervals = Intervals(interval or NormalInterval(), require_confidence(confidence), required=interval is not None)
+    intervals = Intervals(interval or SkewInterval(), require_confidence(confidence), required=interval is not None)
     chosen = chosen_estimator(estimator, discount)
     solver = _with_checkpoint(solver, checkpoint)
     problem = Problem(data, policy, functions, seed, searching(chosen.discount), progress)

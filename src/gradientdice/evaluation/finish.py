@@ -14,9 +14,13 @@ from gradientdice.evaluation.estimate import Estimate
 from gradientdice.inference.diagnostics import diagnose, is_possible
 from gradientdice.inference.evidence import Evidence
 from gradientdice.inference.influence import Influence
-from gradientdice.inference.intervals import IntervalMethod, NormalInterval, independent_shares, standard_error
+from gradientdice.inference.intervals import IntervalMethod, standard_error
 from gradientdice.inference.misfit import bellman_misfit
 from gradientdice.inference.movement import movements
+from gradientdice.inference.skew_interval import SkewInterval
+from gradientdice.inference.small_samples import interval_shares
+from gradientdice.inference.tails import skewness
+from gradientdice.inference.units import alike_starts, unseen_starts
 from gradientdice.problem.problem import Problem
 from gradientdice.provenance import provenance
 
@@ -37,13 +41,13 @@ class Intervals:
         required: whether the user asked for this method, so that an answer without influence values is refused.
     """
 
-    method: IntervalMethod = field(default_factory=NormalInterval)
+    method: IntervalMethod = field(default_factory=SkewInterval)
     confidence: float = 0.95
     required: bool = False
 
     def of(self, value: float, influence: Influence, problem: Problem) -> tuple[tuple[float, float], float]:
         """The interval and the standard error."""
-        samples = independent_shares(influence, problem.data)
+        samples = interval_shares(influence, problem)
         return self.method.interval(value, samples, self.confidence, problem.seed), standard_error(samples)
 
 
@@ -58,6 +62,8 @@ def finish(
         search = _search_behind(problem, answer)
         if search is not None:
             interval = _spanned(interval, search, intervals, problem)
+        interval, more = _with_unseen_starts(interval, problem, estimator.discount, answer.influence, intervals)
+        answer = replace(answer, notes=(*answer.notes, *_skew_notes(problem, answer.influence, intervals), *more))
     elif intervals.required:
         raise InputError(
             f"interval= cannot be used: {answer.method or repr(estimator)} gives no influence values here. Leave it "
@@ -108,6 +114,40 @@ def _spanned(
         (other_low, other_high), _ = intervals.of(candidate.answer.value, candidate.answer.influence, problem)
         low, high = min(low, other_low), max(high, other_high)
     return low - search.allowance, high + search.allowance
+
+
+def _skew_notes(problem: Problem, influence: Influence, intervals: Intervals) -> tuple[str, ...]:
+    """That the interval is longer on one side, if it is."""
+    samples = interval_shares(influence, problem)
+    if not (isinstance(intervals.method, SkewInterval) and intervals.method.applies(samples)):
+        return ()
+    side = "upper" if skewness(samples) > 0 else "lower"
+    return (
+        f"a few rows have large shares in the error (skewness {skewness(samples):.2g}), so that the interval's {side} "
+        "end is further out than Student's (Hall's transformation)",
+    )
+
+
+def _with_unseen_starts(
+    interval: tuple[float, float], problem: Problem, discount: float, influence: Influence, intervals: Intervals
+) -> tuple[tuple[float, float], tuple[str, ...]]:
+    """The interval with room for starts that a few initial states, all alike, do not show; and a note.
+
+    With a table, they are worth no more than the best of its states and no less than the worst.
+    """
+    count = alike_starts(influence)
+    if count is None or problem.support is None:
+        return interval, ()
+    values, here = problem.tabular_solution(discount).values, problem.tabular_solution(discount).initial_values
+    if here is None or discount == 1:
+        return interval, ()
+    unseen = unseen_starts(count, intervals.confidence)
+    low, high = (float((1 - discount) * unseen * (end - here[0])) for end in (values.min(), values.max()))
+    note = (
+        f"the {count} initial states are all alike, as they may be by chance: the interval has room for other starts "
+        f"with a probability of up to {unseen:.2g}"
+    )
+    return (interval[0] + min(low, 0.0), interval[1] + max(high, 0.0)), (note,)
 
 
 def _with_evidence(problem: Problem, estimator: Estimator, answer: Answer) -> Answer:

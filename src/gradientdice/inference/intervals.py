@@ -29,8 +29,7 @@ def independent_shares(influence: Influence, data: Transitions) -> Samples:
 
     Initial states that are the episodes' own first states belong to their episodes; others are units of their own.
     """
-    # One initial state, or many that are all alike, is an initial distribution that is known.
-    varies = influence.initial is not None and len(influence.initial) > 1 and float(np.ptp(influence.initial)) > 0
+    varies = varied_starts(influence)
     units = data.units
     sums = units.sums(influence.rows)
     if influence.initial is None:
@@ -38,6 +37,11 @@ def independent_shares(influence: Influence, data: Transitions) -> Samples:
     if data.initial_states is None:
         return [sums + units.sums(influence.initial, data.first_rows)]
     return [sums, influence.initial] if varies else [sums]
+
+
+def varied_starts(influence: Influence) -> bool:
+    """Whether the initial states differ in value: one, or many that are all alike, have no share in the error."""
+    return influence.initial is not None and len(influence.initial) > 1 and float(np.ptp(influence.initial)) > 0
 
 
 def standard_error(samples: Samples) -> float:
@@ -52,6 +56,14 @@ def standard_error(samples: Samples) -> float:
             )
         total += n / (n - 1) * float(np.sum((shares - shares.mean()) ** 2))
     return math.sqrt(total)
+
+
+def degrees_of_freedom(samples: Samples) -> float:
+    """Of the standard error. Kinds with little part in the variance have little part in them (Welch, Satterthwaite)."""
+    error = standard_error(samples)
+    if error == 0:
+        return float(sum(len(shares) - 1 for shares in samples))
+    return 1 / sum((standard_error([shares]) / error) ** 4 / (len(shares) - 1) for shares in samples)
 
 
 class IntervalMethod(Protocol):
@@ -71,9 +83,7 @@ class NormalInterval:
         error = standard_error(samples)
         if error == 0:
             return value, value
-        # Welch and Satterthwaite: kinds with little part in the variance have little part in the degrees of freedom.
-        parts = [(standard_error([shares]) / error) ** 4 / (len(shares) - 1) for shares in samples]
-        margin = float(t.ppf(0.5 + confidence / 2, 1 / sum(parts))) * error
+        margin = float(t.ppf(0.5 + confidence / 2, degrees_of_freedom(samples))) * error
         return value - margin, value + margin
 
 

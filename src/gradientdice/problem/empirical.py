@@ -29,6 +29,7 @@ class TabularSolution:
     Attributes:
         ratio: (n,) τ at each row, a ratio to the rows alone.
         residual: (n,) r + γV' − Q, less the average reward at discount 1.
+        values: (S,) V at the states that have rows.
         initial_values: (n0,) V at the initial states; None if they play no part.
         average: the average reward at discount 1, else 0.
         mean_ratio: the mean of τ, the absorbing state's mass included.
@@ -39,6 +40,7 @@ class TabularSolution:
 
     ratio: Float[np.ndarray, " n"]
     residual: Float[np.ndarray, " n"]
+    values: Float[np.ndarray, " S"]
     initial_values: Float[np.ndarray, " n0"] | None
     average: float
     mean_ratio: float
@@ -119,7 +121,7 @@ class EmpiricalMDP:
         plays = self._initial is not None and (discount < 1 or restarts is not None)
         mean_ratio = float(np.average(ratio, weights=weights)) + outside
         starts = values[self._initial] if plays and self._initial is not None else None
-        return TabularSolution(ratio, residual, starts, average, mean_ratio, unlogged, restarts)
+        return TabularSolution(ratio, residual, values[: self._end], starts, average, mean_ratio, unlogged, restarts)
 
     def _leave_pockets(self) -> bool:
         """At discount 1, steps into small closed sets of states are sent to the first start; whether there were any.

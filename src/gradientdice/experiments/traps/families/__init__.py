@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from gradientdice.experiments.traps.families import copies, hidden, honest, markov_honest, shifted, weighted
+from gradientdice.experiments.traps.families import (
+    copies,
+    hidden,
+    honest,
+    markov_honest,
+    shifted,
+    small,
+    starts,
+    tails,
+    weighted,
+)
 from gradientdice.experiments.traps.family import Family
 
-MODULES = (honest, markov_honest, hidden, shifted, weighted, copies)
+MODULES = (honest, markov_honest, hidden, shifted, weighted, copies, tails, starts, small)
 
 
 def families() -> dict[str, Family]:

@@ -1,0 +1,89 @@
+"""Shares of the error where a table has few rows for each pair.
+
+A table fits each pair's mean to the pair's own rows, so that their residuals are too small: with m rows, their variance
+is (m−1)/m of the noise's. Each row's share is therefore divided by √(1 − h), where h is the row's part in its pair's
+weight: 1/m without weights. A pair that was logged once has residual 0, whatever the noise; the noise of the other
+pairs, pooled, takes its place, with a random sign.
+
+This is for the interval alone. The influence values remain the derivative of the estimate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from gradientdice.inference.checks import Check, below
+from gradientdice.inference.influence import Influence
+from gradientdice.inference.intervals import Samples, independent_shares
+from gradientdice.problem.problem import Problem
+
+# Shares of a pair that add up to less than this part of the error were fitted by the pair's own mean.
+FITTED = 1e-6
+
+
+def interval_shares(influence: Influence, problem: Problem) -> Samples:
+    """The shares by independent unit, corrected for pairs with few rows where a table fitted their means."""
+    pairs = FittedPairs.of(influence, problem)
+    return independent_shares(influence if pairs is None else pairs.corrected(influence), problem.data)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPairs:
+    """The rows of a table's pairs.
+
+    Attributes:
+        leverage: (n,) each row's part in the weight of its pair.
+        mass: (n,) weight · ratio, in the units of the shares: share = mass · residual.
+    """
+
+    leverage: Float[np.ndarray, " n"]
+    mass: Float[np.ndarray, " n"]
+
+    @classmethod
+    def of(cls, influence: Influence, problem: Problem) -> FittedPairs | None:
+        """The pairs; None if it is no table, or the rows were not fitted by the pairs' own means."""
+        if problem.support is None:
+            return None
+        data, table = problem.data, problem.support.table
+        pair = table.index(data.states) * table.table.num_actions + data.actions
+        shares, weights = influence.rows, data.row_weights
+        scale = float(np.linalg.norm(shares))
+        if scale == 0 or np.abs(np.bincount(pair, shares)).max() > FITTED * scale:
+            return None
+        product = weights * influence.ratio
+        with_residual = product * influence.residual
+        unit = float(shares @ with_residual) / float(with_residual @ with_residual)
+        total = np.bincount(pair, weights)[pair]
+        return cls(np.divide(weights, total, out=np.zeros_like(total), where=total > 0), unit * product)
+
+    @property
+    def once(self) -> Bool[np.ndarray, " n"]:
+        """Whether a row is the only one of its pair."""
+        return self.leverage > 1 - 1e-9
+
+    def corrected(self, influence: Influence) -> Influence:
+        """The influence values with the rows' shares as large as the noise is."""
+        once = self.once
+        shares = influence.rows / np.sqrt(np.where(once, 1.0, 1 - self.leverage))
+        known = float(self.mass[~once] @ self.mass[~once])
+        if once.any() and known > 0:
+            noise = np.sqrt(float(shares[~once] @ shares[~once]) / known)
+            # Signs are random so that the shares of an episode add their variances.
+            signs = np.random.default_rng(0).choice([-1.0, 1.0], size=int(once.sum()))
+            shares[once] = signs * noise * self.mass[once]
+        return replace(influence, rows=shares)
+
+    def check(self) -> Check:
+        """How much of the target's mass lies on pairs that were logged once."""
+        mass = np.abs(self.mass)
+        return below(
+            "mass on pairs that were logged once",
+            float(mass[self.once].sum() / mass.sum()),
+            0.1,
+            0.5,
+            "share of the policy's logged steps with a single row, which cannot show its noise",
+            "log more data there, or use features that generalise",
+        )
