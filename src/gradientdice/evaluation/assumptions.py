@@ -6,11 +6,18 @@ from collections.abc import Callable, Iterable
 
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.inference.checks import Check
+from gradientdice.inference.unlogged import once_logged
 from gradientdice.problem.problem import Problem
+
+
+def _repeats(problem: Problem, _: Estimator, answer: Answer) -> Iterable[Check]:
+    """With a table, whether pairs have rows enough to show how their outcomes vary."""
+    return [once_logged(problem.data, answer.ratio)] if problem.support is not None and answer.ratio is not None else []
+
 
 # Each gives the checks that apply to an answer. One that looks at the log alone computes its figure once, with
 # `problem.once`, since `compare` asks for every estimator's answer on one problem.
-TESTS: tuple[Callable[[Problem, Estimator, Answer], Iterable[Check]], ...] = ()
+TESTS: tuple[Callable[[Problem, Estimator, Answer], Iterable[Check]], ...] = (_repeats,)
 
 
 def assumption_checks(problem: Problem, estimator: Estimator, answer: Answer) -> tuple[Check, ...]:

@@ -51,6 +51,7 @@ class Estimate:
         cautions: reasons why the value may not be the policy's, whatever the diagnostics say.
         provenance: versions and settings.
         assumptions: tests of what every answer assumes about the log.
+        uncut_value: the value before it was cut to what the rewards allow; None if it lay inside.
     """
 
     value: float
@@ -72,6 +73,7 @@ class Estimate:
     provenance: dict[str, Any]
     cautions: tuple[str, ...] = ()
     assumptions: tuple[Check, ...] = ()
+    uncut_value: float | None = None
 
     @property
     def checks(self) -> list[Check]:
@@ -139,6 +141,7 @@ class Estimate:
         """Plain JSON types; the per-row ratio is left out."""
         return {
             "value": self.value,
+            "uncut_value": self.uncut_value,
             "interval": None if self.interval is None else list(self.interval),
             "standard_error": self.standard_error,
             "confidence": self.confidence,

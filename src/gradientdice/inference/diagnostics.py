@@ -190,15 +190,6 @@ def diagnose(
     )
 
 
-def is_possible(value: float, data: Transitions) -> bool:
-    """Whether some weighting of the logged rewards (and of the 0 after an end) has this mean."""
-    low, high = float(data.rewards.min()), float(data.rewards.max())
-    if data.terminated is not None and data.terminated.any():
-        low, high = min(low, 0.0), max(high, 0.0)
-    slack = 1e-9 * max(abs(low), abs(high))
-    return low - slack <= value <= high + slack
-
-
 def _hill(mass: np.ndarray) -> float:
     """Hill's tail index from the largest √n values; infinite where they are all equal."""
     count = max(2, int(math.sqrt(len(mass))))
