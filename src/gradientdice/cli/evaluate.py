@@ -53,7 +53,7 @@ def evaluate(
     from gradientdice.evaluation.compare import compare_problem
     from gradientdice.evaluation.estimators import chosen_estimator
     from gradientdice.evaluation.evaluate import evaluate_problem
-    from gradientdice.evaluation.finish import Intervals
+    from gradientdice.evaluation.interval import Intervals
     from gradientdice.inference.intervals import require_confidence
     from gradientdice.policies.specification import load_policy
 

@@ -9,9 +9,10 @@ from gradientdice.inference.checks import Check
 from gradientdice.inference.copied import copied_rows
 from gradientdice.inference.markov import whole_state_checks
 from gradientdice.inference.shifted import shifted_checks
-from gradientdice.inference.small_samples import FittedPairs, interval_shares
+from gradientdice.inference.small_samples import interval_shares
 from gradientdice.inference.tails import tail_check
 from gradientdice.inference.units import alike_starts, starts_check, units_check
+from gradientdice.inference.unlogged import once_logged
 from gradientdice.problem.problem import Problem
 
 
@@ -45,9 +46,12 @@ def _enough_observations(problem: Problem, estimator: Estimator, answer: Answer)
     count = alike_starts(answer.influence)
     if count is not None:
         yield starts_check(count)
-    pairs = FittedPairs.of(answer.influence, problem)
-    if pairs is not None:
-        yield pairs.check()
+
+
+def _repeats(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
+    """With a table, whether pairs have rows enough to show how their outcomes vary."""
+    if problem.support is not None and answer.ratio is not None:
+        yield once_logged(problem.data, answer.ratio)
 
 
 # Each gives the checks that apply to an answer. One that looks at the log alone computes its figure once, with
@@ -57,6 +61,7 @@ TESTS: tuple[Callable[[Problem, Estimator, Answer], Iterable[Check]], ...] = (
     _next_states,
     _copies,
     _enough_observations,
+    _repeats,
 )
 
 

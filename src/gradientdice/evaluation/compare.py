@@ -21,11 +21,10 @@ from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.estimators import as_estimator
 from gradientdice.evaluation.evaluate import evaluate_problem
-from gradientdice.evaluation.finish import Intervals
+from gradientdice.evaluation.interval import Intervals
 from gradientdice.functions import Functions
 from gradientdice.functions.mlp import MLP
 from gradientdice.inference.bellman import bellman_judge
-from gradientdice.inference.diagnostics import is_possible
 from gradientdice.inference.intervals import require_confidence
 from gradientdice.inference.scores import HeldOut
 from gradientdice.policies import Policy
@@ -52,11 +51,13 @@ class _Row:
     seconds: float = 0.0
     note: str = ""
     remarks: str = ""
+    uncut_value: float | None = None
 
     def fill(self, estimate: Estimate) -> None:
         """With what an estimate says."""
         self.value, self.standard_error, self.verdict = estimate.value, estimate.standard_error, str(estimate.verdict)
         self.low, self.high = estimate.interval or (None, None)
+        self.uncut_value = estimate.uncut_value
         self.remarks = "; ".join((*estimate.cautions, *estimate.notes))
 
 
@@ -179,7 +180,7 @@ def _rank(problem: Problem, rows: list[_Row], solved: list[_Row]) -> None:
             rows[0].choice = "use this"
         return
     # A value that no weighting of the logged rewards could have is not one to use.
-    possible = [row for row in rows if row.value is not None and is_possible(row.value, problem.data)]
+    possible = [row for row in rows if row.value is not None and row.uncut_value is None]
     judged = [(row, row.bellman_loss, row.loss_noise or 0.0) for row in possible if row.bellman_loss is not None]
     if judged:
         _, least, noise = min(judged, key=lambda entry: entry[1])

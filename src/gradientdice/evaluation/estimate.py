@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from gradientdice.inference.behavior import BehaviorValue
 from gradientdice.inference.checks import Check, Verdict, reasons, worst
 from gradientdice.inference.diagnostics import Diagnostics
 from gradientdice.inference.movement import Movement
@@ -34,13 +35,17 @@ class Estimate:
     Attributes:
         value: ρ_γ: (1−γ)-normalised below discount 1, the average reward at 1.
         interval: (low, high), or None if the solver gives no influence values.
-        standard_error: of the value, or None.
+        standard_error: of the value, with everything in it that widens the interval: where an interval of sampling
+            noise is ± 1.96 standard errors, so is this one. None without an interval.
+        sampling_error: the part of it that is sampling noise.
         confidence: of the interval.
         discount: γ.
         estimator: its name and settings.
         functions: the function class.
         ratio: τ at each transition; None if the estimator has none.
-        behavior_mean: the log's own (weighted) mean reward.
+        behavior: what the behaviour earns at the same discount, from the log's own episodes; None below discount 1
+            if there are none in time order.
+        behavior_mean: the log's own (weighted) mean reward, whatever the discount.
         diagnostics: the evidence; None without a ratio.
         status: how the solve ended.
         solution: the parameters behind it; None if no system was solved.
@@ -50,17 +55,20 @@ class Estimate:
         notes: what the reader should know about how it was made.
         cautions: reasons why the value may not be the policy's, whatever the diagnostics say.
         provenance: versions and settings.
-        assumptions: tests of what every answer assumes about the log.
+        further_checks: the interval's width, and tests of what the answer assumes about the log.
+        uncut_value: the value before it was cut to what the rewards allow; None if it lay inside.
     """
 
     value: float
     interval: tuple[float, float] | None
     standard_error: float | None
+    sampling_error: float | None
     confidence: float
     discount: float
     estimator: str
     functions: str
     ratio: Float[np.ndarray, " n"] | None
+    behavior: BehaviorValue | None
     behavior_mean: float
     diagnostics: Diagnostics | None
     status: Status
@@ -71,12 +79,13 @@ class Estimate:
     notes: tuple[str, ...]
     provenance: dict[str, Any]
     cautions: tuple[str, ...] = ()
-    assumptions: tuple[Check, ...] = ()
+    further_checks: tuple[Check, ...] = ()
+    uncut_value: float | None = None
 
     @property
     def checks(self) -> list[Check]:
-        """Everything that was checked: the ratio and the solve, then what is assumed about the log."""
-        return [*([] if self.diagnostics is None else self.diagnostics.checks()), *self.assumptions]
+        """Everything that was checked: the ratio and the solve, the interval, and what is assumed about the log."""
+        return [*([] if self.diagnostics is None else self.diagnostics.checks()), *self.further_checks]
 
     @property
     def total(self) -> float | None:
@@ -100,16 +109,38 @@ class Estimate:
         unknown = [NO_RATIO] if self.diagnostics is None else []
         return [*reasons(self.checks), *unknown, *self.cautions]
 
+    @property
+    def error_text(self) -> str:
+        """The standard error, and how much of it is sampling noise."""
+        if self.standard_error is None or self.sampling_error is None:
+            return ""
+        text = f"{self.standard_error:.3g}"
+        other = self.standard_error > 1.01 * self.sampling_error
+        return f"{text}, of which sampling noise {self.sampling_error:.3g}" if other else text
+
+    @property
+    def behavior_text(self) -> str:
+        """The behaviour's value with its interval."""
+        if self.behavior is None:
+            return ""
+        text = f"{self.behavior.value:.6g}"
+        if self.behavior.interval is not None:
+            text += f" ({self.behavior.interval[0]:.6g} to {self.behavior.interval[1]:.6g})"
+        unseen = self.behavior.unseen
+        return f"{text}; {unseen:.0%} of its steps lie beyond the time limits" if unseen > 0.05 else text
+
     def rows(self) -> list[tuple[str, str]]:
         """The summary as pairs of a name and a text."""
         criterion = "average reward" if self.discount == 1 else f"discount {self.discount:g}"
         rows = [("value", f"{self.value:.6g}  ({criterion})")]
         if self.interval is not None:
             rows.append((f"{self.confidence:.0%} interval", f"{self.interval[0]:.6g} to {self.interval[1]:.6g}"))
-            rows.append(("standard error", f"{self.standard_error:.3g}"))
+            rows.append(("standard error", self.error_text))
         if self.total is not None:
             rows.append(("value / (1 − γ)", f"{self.total:.6g}"))
-        rows.append(("logged mean", f"{self.behavior_mean:.6g}"))
+        if self.behavior is not None and self.discount < 1:
+            rows.append(("behaviour's value", self.behavior_text))
+        rows.append(("mean logged reward", f"{self.behavior_mean:.6g}"))
         rows.append(("verdict", str(self.verdict)))
         rows += [("  because", reason) for reason in self.reasons]
         units = f"{self.num_rows:,} transitions"
@@ -139,11 +170,15 @@ class Estimate:
         """Plain JSON types; the per-row ratio is left out."""
         return {
             "value": self.value,
+            "uncut_value": self.uncut_value,
             "interval": None if self.interval is None else list(self.interval),
             "standard_error": self.standard_error,
+            "sampling_error": self.sampling_error,
             "confidence": self.confidence,
             "discount": self.discount,
             "total": self.total,
+            "behavior_value": None if self.behavior is None else self.behavior.value,
+            "behavior_interval": None if self.behavior is None else self.behavior.interval,
             "behavior_mean": self.behavior_mean,
             "verdict": str(self.verdict),
             "reasons": self.reasons,
@@ -154,7 +189,7 @@ class Estimate:
             "num_clusters": self.num_clusters,
             "movements": [asdict(movement) for movement in self.movements],
             "notes": list(self.notes),
-            "assumptions": [check.to_dict() for check in self.assumptions],
+            "checks": [check.to_dict() for check in self.checks],
             "diagnostics": None if self.diagnostics is None else self.diagnostics.to_dict(),
             "provenance": self.provenance,
         }

@@ -12,7 +12,8 @@ from gradientdice.estimators.answer import Estimator
 from gradientdice.estimators.doubly_robust.search import searching
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.estimators import chosen_estimator
-from gradientdice.evaluation.finish import Intervals, finish
+from gradientdice.evaluation.finish import finish
+from gradientdice.evaluation.interval import Intervals
 from gradientdice.functions import Functions
 from gradientdice.inference.intervals import IntervalMethod, require_confidence
 from gradientdice.inference.skew_interval import SkewInterval

@@ -10,7 +10,7 @@ from gradientdice.estimators.doubly_robust.automatic import Automatic
 from gradientdice.estimators.doubly_robust.search import FunctionSearch, search_functions
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.evaluate import evaluate_problem
-from gradientdice.evaluation.finish import Intervals
+from gradientdice.evaluation.interval import Intervals
 from gradientdice.policies import Policy
 from gradientdice.problem.problem import Problem
 

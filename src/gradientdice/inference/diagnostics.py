@@ -37,7 +37,6 @@ class Diagnostics:
         condition_number: of the linear system.
         rank: the feature directions kept.
         num_features: of how many.
-        relative_error: the standard error as a share of the rewards' standard deviation.
         bellman_misfit: how far the features' Q misses the data, in standard deviations of noise; 0 for a table.
         flow_residual: how far the ratio is from conserving the flow on rows that its fit did not see, in standard
             deviations of what noise alone would give; None where the fit saw all rows. It has no threshold: a
@@ -61,7 +60,6 @@ class Diagnostics:
     condition_number: float
     rank: int
     num_features: int
-    relative_error: float
     bellman_misfit: float
     flow_residual: float | None = None
     unlogged: float | None = None
@@ -111,14 +109,6 @@ class Diagnostics:
                 0.6,
                 "share of the target's mass where it is over 20 times denser than the log",
                 "log more data there",
-            ),
-            below(
-                "standard error ÷ reward spread",
-                self.relative_error,
-                0.2,
-                1.0,
-                "how wide the interval is beside the rewards' own spread",
-                "log more data",
             ),
             below(
                 "Bellman misfit",
@@ -189,7 +179,6 @@ def diagnose(
     ratio: Float[np.ndarray, " n"],
     evidence: Evidence,
     solution: Solution | None,
-    error: float | None,
 ) -> Diagnostics:
     """Measures a ratio over a log, and the solve that found it.
 
@@ -198,9 +187,8 @@ def diagnose(
         ratio: the ratio to its rows.
         evidence: what the estimator knows beside it, its mean ratio among it.
         solution: the solve behind it, if there is one.
-        error: the standard error, if there is one.
     """
-    weights, rewards = data.row_weights, data.rewards
+    weights = data.row_weights
     mass = np.abs(weights * ratio)
     # In units of the largest, so that squares of tiny weights do not vanish.
     mass = mass / mass.max() if mass.max() > 0 else np.ones(len(ratio))
@@ -209,7 +197,6 @@ def diagnose(
     top = max(1, len(ratio) // 1000)
     stats = {} if solution is None else solution.stats
     params = int(stats.get("num_features", 0 if solution is None else len(solution.ratio_params)))
-    spread = float(np.sqrt(np.average((rewards - np.average(rewards, weights=weights)) ** 2, weights=weights)))
     return Diagnostics(
         effective_sample_size=size,
         effective_share=size / len(ratio),
@@ -221,7 +208,6 @@ def diagnose(
         condition_number=float(stats.get("condition_number", 1.0)),
         rank=int(stats.get("rank", params)),
         num_features=params,
-        relative_error=0.0 if error is None or spread == 0 else error / spread,
         bellman_misfit=evidence.misfit or 0.0,
         flow_residual=evidence.flow,
         unlogged=evidence.unlogged,
@@ -229,15 +215,6 @@ def diagnose(
         drift=stats.get("drift"),
         learned=solution is not None and solution.curve is not None,
     )
-
-
-def is_possible(value: float, data: Transitions) -> bool:
-    """Whether some weighting of the logged rewards (and of the 0 after an end) has this mean."""
-    low, high = float(data.rewards.min()), float(data.rewards.max())
-    if data.terminated is not None and data.terminated.any():
-        low, high = min(low, 0.0), max(high, 0.0)
-    slack = 1e-9 * max(abs(low), abs(high))
-    return low - slack <= value <= high + slack
 
 
 def _hill(mass: np.ndarray) -> float:

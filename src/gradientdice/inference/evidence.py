@@ -23,6 +23,7 @@ class Evidence:
         flow: the held-out flow residual, in standard deviations of noise; None where it is not known.
         unlogged: the share of the policy's steps that the log does not contain; None where that is not known.
         allowance: how much the interval is widened on both sides for the misfit of searched functions.
+        unlogged_error: how much it is widened on both sides for steps and outcomes that a table's log does not contain.
     """
 
     mean_ratio: float | None = None
@@ -33,3 +34,4 @@ class Evidence:
     flow: float | None = None
     unlogged: float | None = None
     allowance: float = 0.0
+    unlogged_error: float = 0.0

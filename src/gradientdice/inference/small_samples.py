@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from gradientdice.inference.checks import Check, below
 from gradientdice.inference.influence import Influence
 from gradientdice.inference.intervals import Samples, independent_shares
 from gradientdice.problem.problem import Problem
@@ -75,15 +74,3 @@ class FittedPairs:
             signs = np.random.default_rng(0).choice([-1.0, 1.0], size=int(once.sum()))
             shares[once] = signs * noise * self.mass[once]
         return replace(influence, rows=shares)
-
-    def check(self) -> Check:
-        """How much of the target's mass lies on pairs that were logged once."""
-        mass = np.abs(self.mass)
-        return below(
-            "mass on pairs that were logged once",
-            float(mass[self.once].sum() / mass.sum()),
-            0.1,
-            0.5,
-            "share of the policy's logged steps with a single row, which cannot show its noise",
-            "log more data there, or use features that generalise",
-        )

@@ -36,6 +36,7 @@ class TabularSolution:
         unlogged: the share of the policy's steps that the log does not contain: with an unlogged action, to a state
             without rows, or out of a small closed set.
         restarts: (n,) the rows after which an episode restarts; None if there are none.
+        spread: the largest difference between the Q of two logged pairs, the end of an episode among them.
     """
 
     ratio: Float[np.ndarray, " n"]
@@ -46,6 +47,7 @@ class TabularSolution:
     mean_ratio: float
     unlogged: float
     restarts: Bool[np.ndarray, " n"] | None
+    spread: float
 
 
 class EmpiricalMDP:
@@ -121,7 +123,13 @@ class EmpiricalMDP:
         plays = self._initial is not None and (discount < 1 or restarts is not None)
         mean_ratio = float(np.average(ratio, weights=weights)) + outside
         starts = values[self._initial] if plays and self._initial is not None else None
-        return TabularSolution(ratio, residual, values[: self._end], starts, average, mean_ratio, unlogged, restarts)
+        known = self._logged.reshape(q.shape) > 0
+        if self._end is not None:
+            known[self._end] = True
+        spread = float(np.ptp(q[known]))
+        return TabularSolution(
+            ratio, residual, values[: self._end], starts, average, mean_ratio, unlogged, restarts, spread
+        )
 
     def _leave_pockets(self) -> bool:
         """At discount 1, steps into small closed sets of states are sent to the first start; whether there were any.

@@ -54,7 +54,7 @@ def render(estimate: Estimate, comparison: pd.DataFrame | None = None) -> str:
     rows = [] if comparison is None else comparison.to_dict("records")
     return template.render(
         estimate=estimate,
-        checks=[] if estimate.diagnostics is None else estimate.diagnostics.checks(),
+        checks=estimate.checks,
         movements=estimate.movements,
         comparison=[{key: _shown(value) for key, value in row.items()} for row in rows],
         figure=_svg(estimate),

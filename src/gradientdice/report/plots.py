@@ -12,7 +12,7 @@ BLUE, GREY, ORANGE = "#0072B2", "#777777", "#D55E00"
 
 
 def estimate_figure(estimate: Estimate) -> Figure:
-    """The value beside the logged mean, and the ratio's distribution. Needs no screen and no pyplot."""
+    """The value beside the behaviour's, and the ratio's distribution. Needs no screen and no pyplot."""
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.3))
     draw_value(left, estimate)
@@ -21,7 +21,10 @@ def estimate_figure(estimate: Estimate) -> Figure:
 
 
 def draw_value(axis: Axes, estimate: Estimate) -> None:
-    """The estimate with its interval, and the logged mean as a line."""
+    """The estimate with its interval, and the behaviour's value as a line with its own.
+
+    At discount 1, and where the log has no episodes, the line is the mean logged reward.
+    """
     if estimate.interval is not None:
         low, high = estimate.interval
         axis.errorbar(
@@ -29,7 +32,13 @@ def draw_value(axis: Axes, estimate: Estimate) -> None:
         )
     else:
         axis.plot([0], [estimate.value], "o", color=BLUE)
-    axis.axhline(estimate.behavior_mean, color=GREY, linestyle="--", label="logged mean")
+    behavior = estimate.behavior
+    if behavior is None or estimate.discount == 1:
+        axis.axhline(estimate.behavior_mean, color=GREY, linestyle="--", label="mean logged reward")
+    else:
+        axis.axhline(behavior.value, color=GREY, linestyle="--", label="behaviour")
+        if behavior.interval is not None:
+            axis.axhspan(*behavior.interval, color=GREY, alpha=0.2, linewidth=0)
     axis.annotate(f"{estimate.value:.4g}", (0, estimate.value), xytext=(10, 0), textcoords="offset points", va="center")
     axis.set_xlim(-1, 1)
     axis.set_xticks([0], ["target policy"])

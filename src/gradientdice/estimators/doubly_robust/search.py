@@ -7,16 +7,14 @@ Each candidate has a cross-fitted doubly robust answer. A candidate is plausible
 its Q is not significantly larger than the smallest. Of the plausible ones, that with the smallest standard error is
 chosen.
 
-The interval allows for misfit. It spans the intervals of all candidates that are nearly as good in both respects, and
-it is widened on both sides by twice the root of the loss: a doubly robust answer is off by E[(τ − τ̂)(r + γV' − Q)],
-which is at most the root of the loss times the size, in the loss's own kernel, of τ − τ̂.
+The interval allows for misfit: it spans the intervals of all candidates that are nearly as good in both respects, and
+it is widened on both sides by what the chosen one's loss allows for (`allowance.py`).
 
 Moments serve every discount, so that several discounts share each pass over the log.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -25,6 +23,7 @@ import numpy as np
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.estimators.answer import Answer
+from gradientdice.estimators.doubly_robust.allowance import misfit_allowance
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS, cross_fit
 from gradientdice.estimators.doubly_robust.drl import doubly_robust_answer
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
@@ -43,20 +42,27 @@ NOISE = 2.0
 # range 2 to 10 gives much the same on the control problems of `reproduce continuous`; without it, that is with
 # plausible candidates alone, the intervals are too short.)
 NEARLY_LOSS, NEARLY_ERROR = 4.0, 3.0
-# The size allowed for τ − τ̂. On the control problems 1 covers in 96% of the logs, 2 in 98%; at discount 0.99, where
-# bias matters most, 2 covers in all logs of CartPole and in 88% of pendulum's.
-LACKING = 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A function class with its held-out loss, the loss's noise, its answer and the answer's standard error."""
+    """A function class and what came of it.
+
+    Attributes:
+        functions: the class.
+        loss: the held-out kernel Bellman loss, summed over folds.
+        noise: the loss's standard deviation if the residuals were pure noise.
+        answer: the doubly robust answer.
+        error: the answer's standard error.
+        mass: the share of the target's steps that lie on the rows; the rest come after an episode's end.
+    """
 
     functions: RandomFourier
     loss: float
     noise: float
     answer: Answer
     error: float
+    mass: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +87,13 @@ class FunctionSearch:
         close = self._within(NEARLY_LOSS * max(self._best.loss, self._best.noise))
         return [c for c in close if c.error <= NEARLY_ERROR * self.chosen.error]
 
-    @property
-    def allowance(self) -> float:
+    def allowance(self, confidence: float) -> float:
         """How much the interval is widened on both sides for the misfit of the chosen features."""
-        return LACKING * math.sqrt(max(self.chosen.loss, 0.0))
+        chosen = self.chosen
+        return misfit_allowance(chosen.loss / FOLDS, chosen.noise / FOLDS, chosen.mass, confidence)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the reader of an answer with the chosen functions should know."""
+    def notes(self, confidence: float) -> tuple[str, ...]:
+        """What the reader of an answer with the chosen functions and an interval of this confidence should know."""
         spanned = self.spanned
         notes = [
             f"features chosen among {len(self.candidates)} candidates by held-out kernel Bellman loss and precision; "
@@ -97,7 +102,9 @@ class FunctionSearch:
         values = [candidate.answer.value for candidate in spanned]
         if len(values) > 1:
             notes.append(f"their answers range from {min(values):.6g} to {max(values):.6g}")
-        notes.append(f"the interval is widened by {self.allowance:.2g} on both sides for the features' misfit")
+        notes.append(
+            f"the interval is widened by {self.allowance(confidence):.2g} on both sides for the features' misfit"
+        )
         return tuple(notes)
 
     def _within(self, loss: float) -> list[Candidate]:
@@ -126,9 +133,10 @@ def search_functions(problem: Problem, discounts: Sequence[float]) -> list[Funct
         tried[functions] = []
         for fitted in cross_fit(trial, estimators):
             answer = doubly_robust_answer(trial, fitted)
-            assert answer.influence is not None
+            assert answer.influence is not None and answer.ratio is not None
             error = standard_error(independent_shares(answer.influence, data))
-            tried[functions].append(Candidate(functions, *judge(fitted.scores), answer, error))
+            mass = float(np.average(answer.ratio, weights=data.row_weights))
+            tried[functions].append(Candidate(functions, *judge(fitted.scores), answer, error, mass))
 
     def best() -> list[RandomFourier]:
         """The functions of the smallest loss, for each discount."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from gradientdice.evaluation.finish import Intervals
+from gradientdice.evaluation.interval import Intervals
 from gradientdice.experiments.continuous.environments import ENVIRONMENTS
 from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.searched import searched_answers

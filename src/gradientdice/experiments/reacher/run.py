@@ -12,7 +12,7 @@ import pandas as pd
 
 from gradientdice.data.files import load
 from gradientdice.data.transitions import Transitions
-from gradientdice.evaluation.finish import Intervals
+from gradientdice.evaluation.interval import Intervals
 from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.reacher.environment import LOG_ROWS, TARGET_NOISE, Actor, fingerprint, make_log, noisy
 from gradientdice.experiments.reacher.grid import SEEDS, run_grid

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradientdice.experiments.traps.families import (
     copies,
+    ending,
     hidden,
     honest,
     markov_honest,
@@ -11,11 +12,12 @@ from gradientdice.experiments.traps.families import (
     small,
     starts,
     tails,
+    unlogged,
     weighted,
 )
 from gradientdice.experiments.traps.family import Family
 
-MODULES = (honest, markov_honest, hidden, shifted, weighted, copies, tails, starts, small)
+MODULES = (honest, markov_honest, hidden, shifted, weighted, copies, tails, starts, small, unlogged, ending)
 
 
 def families() -> dict[str, Family]:
