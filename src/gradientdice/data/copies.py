@@ -48,9 +48,11 @@ def row_copies(data: Transitions, counted: Bool[np.ndarray, " n"]) -> Copies:
     fractions = [_has_fraction(part[chosen]) for part in (data.states, data.rewards)]
     if not any(part.any() for part in fractions):
         return Copies(group, is_copy)
-    state, action, reward, following = (
-        _hashed(part[chosen]) for part in (data.states, data.actions, data.rewards, data.next_states)
-    )
+    state, reward = _hashed(data.states[chosen]), _hashed(data.rewards[chosen])
+    ordered = np.sort(mixed(state) + reward)
+    if (ordered[1:] != ordered[:-1]).all():
+        return Copies(group, is_copy)
+    action, following = _hashed(data.actions[chosen]), _hashed(data.next_states[chosen])
     # What follows an end is not used and may be anything.
     cell = mixed(mixed(mixed(state) + action) + np.where(data.ended[chosen], np.uint64(1), following))
     row = mixed(cell + reward)
@@ -67,6 +69,8 @@ def row_copies(data: Transitions, counted: Bool[np.ndarray, " n"]) -> Copies:
 
 def _is_own(value: np.ndarray, row: np.ndarray, fraction: np.ndarray) -> np.ndarray:
     """Whether each row's value has a fraction and is in no row that differs; nowhere if such values often are."""
+    if not fraction.any():
+        return fraction
     _, index = np.unique(value, return_inverse=True)
     count = np.bincount(index)
     _, of_row = np.unique(row, return_index=True)
