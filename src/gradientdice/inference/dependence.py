@@ -12,14 +12,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from jaxtyping import Float
-from scipy.sparse import sparray
+from scipy.sparse import csr_array
 
 # So many random versions give the mean and the spread of the noise well enough: ν is known to a seventh.
 DRAWS = 100
 
 
 def dependence(
-    parts: Iterable[tuple[Sequence[Float[np.ndarray, "m k"] | sparray], Float[np.ndarray, "m draws"]]],
+    parts: Iterable[tuple[Sequence[Float[np.ndarray, "m k"] | csr_array], Float[np.ndarray, "m draws"]]],
 ) -> float:
     """The score of all groups of instruments with all targets together.
 

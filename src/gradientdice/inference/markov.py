@@ -8,6 +8,8 @@ function of what the behaviour saw; if it jumps about within a pair (s, a) of on
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float
 
@@ -26,6 +28,8 @@ KERNEL_THRESHOLDS = (7.0, 14.0)
 # Deviations of a probability within a pair and an episode: rounding, or a policy that learns as it goes, stays below
 # the first.
 PROBABILITY_THRESHOLDS = (0.02, 0.1)
+# A log in which each pair comes so often is a table, whatever its states look like.
+VISITS = 5
 # With fewer repeated pairs their deviation says nothing.
 FEWEST_REPEATS = 30
 REMEDY = (
@@ -43,28 +47,17 @@ def whole_state_checks(problem: Problem, discount: float, residual: Float[np.nda
         residual: r + γV' − Q of the answer; None if it has none. A table's own is used where there is a table.
     """
     checks = []
+    deviation = problem.once(("probabilities",), lambda: probability_deviation(problem.data))
+    if deviation is not None:
+        checks.append(_probability_check(deviation))
     if problem.support is not None:
-        value = problem.once(("whole state", discount), lambda: _table_value(problem, discount))
         thresholds = TABLE_THRESHOLDS
-        deviation = problem.once(("probabilities",), lambda: probability_deviation(problem.data))
-        if deviation is not None:
-            checks.append(_probability_check(deviation))
+        value = problem.once(("whole state", discount), lambda: _table_value(problem, discount))
     else:
-        history = problem.once(("past",), lambda: _kernel_history(problem))
-        value = None if history is None else history.dependence(residual)
-        thresholds = KERNEL_THRESHOLDS
+        history, thresholds = problem.once(("past",), lambda: _history(problem))
+        value = None if history is None else history(residual)
     if value is not None:
-        checks.append(
-            below(
-                "dependence on the past",
-                value,
-                *thresholds,
-                "in standard deviations of noise: what happened before a step helps to predict what follows it, so "
-                "that the recorded state is not the whole state",
-                REMEDY,
-                noise=1.0,
-            )
-        )
+        checks.append(_past_check(value, thresholds))
     return checks
 
 
@@ -89,6 +82,18 @@ def probability_deviation(data: Transitions) -> float | None:
         return None
     changes = np.diff(np.exp(data.behavior_log_probs[rows][order]))[repeated]
     return float(np.sqrt(np.mean(changes**2) / 2))
+
+
+def _past_check(value: float, thresholds: tuple[float, float]) -> Check:
+    return below(
+        "dependence on the past",
+        value,
+        *thresholds,
+        "in standard deviations of noise: what happened before a step helps to predict what follows it, so that the "
+        "recorded state is not the whole state",
+        REMEDY,
+        noise=1.0,
+    )
 
 
 def _probability_check(deviation: float) -> Check:
@@ -117,9 +122,31 @@ def _table_value(problem: Problem, discount: float) -> float | None:
     )
 
 
-def _kernel_history(problem: Problem) -> KernelHistory | None:
-    past = Past.of(problem.data, MOST_STEPS)
+def _history(problem: Problem) -> tuple[Callable[[np.ndarray | None], float] | None, tuple[float, float]]:
+    """From residuals to their dependence on the past, and its thresholds; None where the log has too little of it."""
+    data = problem.data
+    past = Past.of(data, MOST_STEPS)
     # Regressions on hundreds of features need some steps.
-    return (
-        None if past is None or len(past.rows) < MOST_STEPS // 10 else KernelHistory(problem.data, past, problem.seed)
-    )
+    if past is None or len(past.rows) < MOST_STEPS // 10:
+        return None, KERNEL_THRESHOLDS
+    codes = _repeated(data, past)
+    if codes is None:
+        return KernelHistory(data, past, problem.seed).dependence, KERNEL_THRESHOLDS
+    rows, rewards = past.rows, data.rewards[past.rows]
+
+    def in_table(residual: np.ndarray | None) -> float:
+        own = rewards if residual is None else residual[rows]
+        return table_dependence(past, *codes, rewards, own, problem.seed)
+
+    return in_table, TABLE_THRESHOLDS
+
+
+def _repeated(data: Transitions, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
+    """States and actions as numbers, where the same ones come again and again; else None."""
+    codes = []
+    for array in (data.states, data.actions):
+        _, code = np.unique(array[past.rows].reshape(len(past.rows), -1), axis=0, return_inverse=True)
+        codes.append(code.ravel())
+    states, actions = codes
+    distinct = len(np.unique(states * (actions.max() + 1) + actions))
+    return (states, actions) if distinct <= len(states) // VISITS else None

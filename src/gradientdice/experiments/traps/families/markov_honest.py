@@ -77,7 +77,7 @@ def _mixture(name: str, half: Half, seed: int, states: int, episodes: int, horiz
 
     def log(rng: np.random.Generator) -> Case:
         parts = [mdp.rollout(behavior, episodes // 3, horizon, rng, noise=0.5) for behavior in behaviors]
-        numbered = [replace(part, episodes=part.episodes + i * episodes) for i, part in enumerate(parts)]
+        numbered = [replace(part, episodes=np.asarray(part.episodes) + i * episodes) for i, part in enumerate(parts)]
         names = ("states", "actions", "rewards", "next_states", "truncated", "episodes", "behavior_log_probs")
         return Case(
             Transitions(**{name: np.concatenate([getattr(part, name) for part in numbered]) for name in names}),
