@@ -69,6 +69,16 @@ def test_actions_that_are_never_logged_are_not_trusted_with_a_cloned_behaviour(k
     assert estimate.verdict is gd.Verdict.DO_NOT_TRUST
 
 
+@pytest.mark.parametrize("kind", [gd.IS, gd.PDIS, gd.WIS, gd.WPDIS])
+def test_an_action_that_is_mostly_taken_and_never_logged_is_not_trusted(kind):
+    """Normalised weights have mean 1 whatever is missing; the ratios themselves do not."""
+    mdp, _, _ = random_problem(0)
+    data = mdp.rollout(np.tile([1.0, 0.0], (5, 1)), 300, 2, np.random.default_rng(0))
+    data = replace(data, terminated=np.tile([False, True], 300), truncated=None)
+    estimate = gd.evaluate(data, gd.TabularPolicy(np.tile([0.3, 0.7], (5, 1))), kind(0.5))
+    assert estimate.verdict is gd.Verdict.DO_NOT_TRUST
+
+
 def test_probabilities_with_few_digits_and_small_logs_raise_no_alarm():
     rng = np.random.default_rng(0)
     for rows in (1, 2, 5, 10, 2000):

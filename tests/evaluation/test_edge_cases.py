@@ -32,7 +32,10 @@ def test_one_fixed_initial_state_is_a_known_distribution(rng):
         gd.evaluate(replace(data, initial_states=[2] * count), policy, discount=0.9) for count in (1, 2, 1000)
     )
     np.testing.assert_allclose(known(one.interval), known(many.interval))
-    np.testing.assert_allclose(known(two.interval), known(many.interval))
+    assert str(one.verdict) == str(many.verdict) == "trust"
+    # Two may be alike by chance.
+    assert known(two.interval)[0] < known(one.interval)[0] and known(two.interval)[1] > known(one.interval)[1]
+    assert str(two.verdict) == "do not trust" and "all alike" in two.reasons[0]
     few = gd.evaluate(replace(data, initial_states=[2, 3]), policy, discount=0.9)
     assert known(few.interval)[1] - known(few.interval)[0] < 30 * known(few.standard_error)
 

@@ -105,9 +105,10 @@ def test_duplicated_rows_do_not_shrink_a_clustered_error(rng):
     twice = {
         name: np.repeat(getattr(data, name), 2) for name in ("states", "actions", "rewards", "next_states", "episodes")
     }
-    policy = gd.TabularPolicy(target)
-    one = gd.evaluate(data, policy, discount=0.9)
-    two = gd.evaluate(gd.Transitions(**twice), policy, discount=0.9)
+    # Features, since a table's error also counts the rows of each pair.
+    policy, functions = gd.TabularPolicy(target), gd.LinearFeatures(lambda s, a: np.eye(10)[s * 2 + a])
+    one = gd.evaluate(data, policy, discount=0.9, functions=functions)
+    two = gd.evaluate(gd.Transitions(**twice), policy, discount=0.9, functions=functions)
     assert two.value == pytest.approx(one.value) and two.standard_error == pytest.approx(one.standard_error)
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 import gradientdice as gd
 from gradientdice.inference.intervals import standard_error
 
-METHODS = [gd.NormalInterval(), gd.BootstrapInterval(2000), gd.EmpiricalLikelihood()]
+METHODS = [gd.NormalInterval(), gd.BootstrapInterval(2000), gd.EmpiricalLikelihood(), gd.SkewInterval()]
 
 
 def shares_of(sample):

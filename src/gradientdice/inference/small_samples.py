@@ -21,6 +21,7 @@ from gradientdice.problem.problem import Problem
 
 # Shares of a pair that add up to less than this part of the error were fitted by the pair's own mean.
 FITTED = 1e-6
+ROUNDING = 1e-12
 
 
 def interval_shares(influence: Influence, problem: Problem) -> Samples:
@@ -49,12 +50,15 @@ class FittedPairs:
         data, table = problem.data, problem.support.table
         pair = table.index(data.states) * table.table.num_actions + data.actions
         shares, weights = influence.rows, data.row_weights
-        scale = float(np.linalg.norm(shares))
-        if scale == 0 or np.abs(np.bincount(pair, shares)).max() > FITTED * scale:
-            return None
-        product = weights * influence.ratio
+        product = weights * influence.ratio / weights.sum()
         with_residual = product * influence.residual
-        unit = float(shares @ with_residual) / float(with_residual @ with_residual)
+        # Rounding, where all residuals are 0.
+        least = ROUNDING * float(np.linalg.norm(product)) * float(np.abs(data.rewards).max())
+        if np.abs(np.bincount(pair, shares)).max() > max(FITTED * float(np.linalg.norm(shares)), least):
+            return None
+        # Estimators differ in what their ratio is one to, by a constant.
+        size = float(with_residual @ with_residual)
+        unit = float(shares @ with_residual) / size if size > least**2 else 1.0
         total = np.bincount(pair, weights)[pair]
         return cls(np.divide(weights, total, out=np.zeros_like(total), where=total > 0), unit * product)
 

@@ -155,6 +155,13 @@ class TestRefusals:
         with pytest.raises(gd.InputError, match="restart"):
             answer(gd.COPTD(1.0), replace(bare, terminated=np.arange(2000) == 3), target)
 
+    def test_each_refuses_in_its_own_name(self):
+        _, target, log = rollout_with_ends(0)
+        bare = replace(log, behavior_log_probs=None)
+        for estimator in (gd.COPTD(1.0), gd.DiscountedCOPTD(1.0), gd.DiscountedCOPTD(0.9)):
+            with pytest.raises(gd.InputError, match=f"^{type(estimator).__name__} "):
+                answer(estimator, bare, target)
+
     @pytest.mark.parametrize("estimator", EVERY, ids=repr)
     def test_features_of_the_action(self, estimator):
         _, target, log = rollout_with_ends(0)

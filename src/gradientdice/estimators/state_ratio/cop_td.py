@@ -78,7 +78,11 @@ class COPTD:
         """The average reward, with the ratio c(s)β(s,a) and, for the exact solver, influence values."""
         refuse_solver(self, solver)
         require_average("COPTD", self.discount)
-        known = KnownBehavior.of("COPTD", problem, self.behavior)
+        return self.answer_as("COPTD", problem)
+
+    def answer_as(self, name: str, problem: Problem) -> Answer:
+        """The same at discount 1 for an estimator of another name, in which what the log lacks is refused."""
+        known = KnownBehavior.of(name, problem, self.behavior)
         flow = StateFlow.of(known.log(), known.importance, 1.0)
         if self.solver == "exact":
             fit, solution = solve_flow(

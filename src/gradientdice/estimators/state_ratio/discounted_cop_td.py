@@ -83,7 +83,7 @@ class DiscountedCOPTD:
         refuse_solver(self, solver)
         if self.discount == 1:
             same = COPTD(1.0, self.solver, self.steps, self.learning_rate, self.rank_tolerance, self.behavior)
-            return same.answer(problem)
+            return same.answer_as("DiscountedCOPTD", problem)
         known = KnownBehavior.of("DiscountedCOPTD", problem, self.behavior)
         flow = StateFlow.of(known.log(), known.importance, self.discount, from_initial=False)
         normalised, restart = self.self_normalised, 1 - self.discount

@@ -22,6 +22,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from gradientdice.data.transitions import Transitions
 from gradientdice.errors import require_number
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.behavior import (
@@ -29,6 +32,7 @@ from gradientdice.estimators.behavior import (
     behavior_notes,
     importance_ratios,
     ratio_cautions,
+    ratio_mean,
     require_behavior,
 )
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
@@ -70,10 +74,18 @@ class _Importance:
             value=weights.total(data.rewards),
             influence=Influence(weights.shares(data.rewards), None, ratio, data.rewards),
             ratio=ratio,
-            evidence=Evidence(mean_ratio=weights.mean_ratio(also_cut=False), density=weights.density, markov=False),
+            evidence=Evidence(
+                mean_ratio=self._mean_ratio(data, ratios, weights), density=weights.density, markov=False
+            ),
             notes=(*behavior_notes(data, self.behavior), *_cut_notes(weights)),
             cautions=(*_cut_cautions(weights), *ratio_cautions(data, ratios)),
         )
+
+    def _mean_ratio(self, data: Transitions, ratios: np.ndarray, weights: StepWeights) -> float:
+        """The mean weight. Normalised weights always have mean 1: then that of the ratios, if it cannot be 1."""
+        if self.normalised and ratio_cautions(data, ratios):
+            return ratio_mean(ratios, data.row_weights)[0]
+        return weights.mean_ratio(also_cut=False)
 
 
 def _cut_notes(weights: StepWeights) -> tuple[str, ...]:
