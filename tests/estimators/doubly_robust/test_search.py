@@ -34,7 +34,8 @@ def test_the_default_offers_candidates_and_spans_the_plausible_ones():
     for candidate in result.spanned:
         samples = independent_shares(known(candidate.answer.influence), data)
         own = gd.NormalInterval().interval(candidate.answer.value, samples, 0.95, 0)
-        assert low <= own[0] - result.allowance and own[1] + result.allowance <= high
+        margin = result.allowance(0.95)
+        assert low <= own[0] - margin and own[1] + margin <= high
 
 
 @pytest.mark.parametrize("estimator", [gd.GradientDICE(0.9), gd.LSTDQ(0.9), gd.MQL(0.9)], ids=repr)
