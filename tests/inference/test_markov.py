@@ -17,7 +17,7 @@ PAST, PROBABILITY = "dependence on the past", "change of the behaviour's probabi
 
 
 def found(estimate: gd.Estimate, name: str) -> Check | None:
-    return next((check for check in estimate.assumptions if check.name == name), None)
+    return next((check for check in estimate.further_checks if check.name == name), None)
 
 
 def judged(family: str, seed: int = 0, **options: object) -> gd.Estimate:

@@ -89,4 +89,4 @@ def test_the_verdict_says_what_happened_and_discount_0_does_not_care():
     assert str(estimate.verdict) == "do not trust"
     assert any("final_obs" in reason and "first state of the next one" in reason for reason in estimate.reasons)
     myopic = gd.evaluate(case.data, case.policy, discount=0.0)
-    assert not any("next episode" in check.name for check in myopic.assumptions)
+    assert not any("next episode" in check.name for check in myopic.further_checks)
