@@ -92,7 +92,9 @@ def test_too_few_units_for_cross_fitting_are_refused(rng):
     for data in (continuous(rng, episodes=np.arange(300) // 100), continuous(rng, n=3)):
         with pytest.raises(gd.InputError, match="at least 4 independent units"):
             gd.evaluate(data, policy, discount=0.9)
-    weights = np.where(np.arange(300) < 75, 0.0, 1.0)
-    data = replace(continuous(rng, episodes=np.arange(300) // 75), weights=weights)
+    four = replace(continuous(rng, episodes=np.arange(300) // 75), weights=(np.arange(300) >= 75).astype(float))
+    with pytest.raises(gd.InputError, match="the log has 3 episodes"):
+        gd.evaluate(four, policy, discount=0.9)
+    data = replace(continuous(rng, episodes=np.arange(300) // 60), weights=(np.arange(300) >= 60).astype(float))
     low, high = known(gd.evaluate(data, policy, discount=0.9).interval)
     assert low < 0 < high, "an episode of weight 0 is skipped, and these rewards are noise about 0"
