@@ -7,12 +7,13 @@ from gradientdice.inference.dependence import DRAWS, dependence, normal_scores
 
 def test_sums_of_squares_become_normal_scores():
     rng = np.random.default_rng(0)
-    for degrees in (1, 4, 30):
+    for degrees in (1, 2, 4, 30):
         sums = rng.chisquare(degrees, size=20_001)
         scores = normal_scores(7.0 * sums)  # the unit does not matter
-        # With one degree of freedom the approximation is coarsest: its mean is 0.05.
-        assert abs(scores.mean()) < 0.07 and abs(scores.std() - 1) < 0.06
-        assert 0.0005 < np.mean(scores > 3) < 0.003
+        # The upper tail, which thresholds look at, is that of a normal variable (.0228, .0013) even for one degree.
+        assert 0.019 < np.mean(scores > 2) < 0.027 and 0.0005 < np.mean(scores > 3) < 0.003
+        if degrees >= 4:
+            assert abs(scores.mean()) < 0.03 and abs(scores.std() - 1) < 0.03
     assert (normal_scores(np.zeros(10)) == 0).all()
 
 

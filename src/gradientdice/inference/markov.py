@@ -21,7 +21,7 @@ from gradientdice.inference.past import Past
 from gradientdice.inference.table_history import table_dependence
 from gradientdice.problem.problem import Problem
 
-# Honest tables exceed the first in less than 1% of logs. With continuous states what the regressions on (s, a) miss
+# Honest tables exceed the first in about 1% of logs. With continuous states what the regressions on (s, a) miss
 # looks like memory too, and more is needed.
 TABLE_THRESHOLDS = (3.5, 8.0)
 KERNEL_THRESHOLDS = (5.0, 10.0)
