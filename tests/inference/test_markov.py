@@ -1,11 +1,13 @@
 """Is the recorded state the state? Found where a part is hidden; no alarm where all is recorded."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice.experiments.continuous.environments import cart_pole
 from gradientdice.experiments.traps.families import families
 from gradientdice.inference.checks import Check
 from gradientdice.inference.kernel_history import MOST_STEPS, KernelHistory
@@ -20,7 +22,7 @@ def found(estimate: gd.Estimate, name: str) -> Check | None:
     return next((check for check in estimate.further_checks if check.name == name), None)
 
 
-def judged(family: str, seed: int = 0, **options: object) -> gd.Estimate:
+def judged(family: str, seed: int = 0, **options: Any) -> gd.Estimate:
     of = families()[family]
     case = of.log(np.random.default_rng(seed))
     return gd.evaluate(case.data, case.policy, **{"discount": of.discount, **options})
@@ -77,12 +79,24 @@ def test_continuous_states_of_which_a_part_is_hidden(discrete):
     assert values[0] < 3.5 and values[1] > 10
 
 
+def test_exact_moves_leave_nothing_for_the_past_to_say():
+    """What is left of a residual is then the misfit of the features, which may well go with the past."""
+    log = cart_pole().log(2_000, np.random.default_rng(0))
+    history = KernelHistory(log, known(Past.of(log, MOST_STEPS)), 0)
+    misfit = np.sin(20 * log.states[:, 2])
+    assert history.dependence(misfit) == 0
+    half = replace(log, states=log.states[:, [0, 2]], next_states=log.next_states[:, [0, 2]])
+    change = log.next_states[:, 2] - log.states[:, 2]
+    assert KernelHistory(half, known(Past.of(half, MOST_STEPS)), 0).dependence(change) > 7
+
+
 def test_states_that_repeat_are_a_table_whatever_they_look_like():
     of = families()["half-hidden table, 2,000 rows"]
     case = of.log(np.random.default_rng(0))
-    eye = np.eye(4)
+    assert isinstance(case.policy, gd.TabularPolicy)
+    table, eye = case.policy.probabilities, np.eye(4)
     data = replace(case.data, states=eye[case.data.states], next_states=eye[case.data.next_states])
-    policy = gd.DiscretePolicy(lambda states: case.policy.probabilities_at(states.argmax(axis=1)), 2)
+    policy = gd.DiscretePolicy(lambda states: table[states.argmax(axis=1)], 2)
     functions = gd.LinearFeatures(lambda s, a: np.column_stack([s * (a == 0)[:, None], s * (a == 1)[:, None]]))
     check = known(found(gd.evaluate(data, policy, gd.GradientDICE(0.9), functions=functions), PAST))
     assert check.caution == 3.5 and check.value > 8

@@ -1,5 +1,7 @@
 """What came before each step: runs end with episodes, at time limits, and where a row does not follow another."""
 
+from typing import Any
+
 import numpy as np
 
 import gradientdice as gd
@@ -7,7 +9,7 @@ from gradientdice.inference.past import BLOCK, WINDOW, Past
 from problems import known, random_problem
 
 
-def chain(states: list[int], **fields: object) -> gd.Transitions:
+def chain(states: list[int], **fields: Any) -> gd.Transitions:
     n = len(states) - 1
     return gd.Transitions(states[:-1], np.zeros(n, dtype=int), np.zeros(n), states[1:], initial_states=[0], **fields)
 

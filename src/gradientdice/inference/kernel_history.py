@@ -2,13 +2,13 @@
 
 As for a table, but the means given (s, a) that are taken off targets and functions of the past are ridge regressions on
 random features, each fitted to other runs. What the two regressions miss enters as a product, and noise is measured by
-random signs.
+random signs. Where (s, a) determines nearly all that follows, there is nothing left for the past to say.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.functions.kernel import as_inputs
@@ -24,7 +24,7 @@ FEATURES, BANDWIDTHS, PAST_FEATURES, PAST_BANDWIDTH = 300, (0.3, 1.0), 40, 0.5
 RIDGES = (1e-8, 1e-6, 1e-4, 1e-2)
 # Targets are cut here, in standard deviations, so that places where features miss much do not hide all others.
 CLIP = 3.0
-# A target of which (s, a) leaves less than this unexplained has no noise of its own: what is left is misfit.
+# A target of which (s, a) leaves less than this share unexplained has no noise of its own: what is left is misfit.
 LEAST_NOISE = 0.05
 
 
@@ -45,10 +45,16 @@ class KernelHistory:
         before = np.column_stack([past.before(wave) for wave in waves.T])
         self._groups = [self._regression.residuals(before), self._regression.residuals(means)]
         self._reward = self._target(data.rewards[past.rows])
+        self._is_exact = self._reward is None and self._leaves_little(_moves(data, past))
         self._signs = rng.choice([-1.0, 1.0], size=(int(past.known.sum()), DRAWS))
 
     def dependence(self, residual: Float[np.ndarray, " n"] | None) -> float:
-        """How much rewards, and residuals r + γV' − Q if given, depend on the past, in deviations of noise."""
+        """How much rewards, and residuals r + γV' − Q if given, depend on the past, in deviations of noise.
+
+        It is 0 where (s, a) determines the reward and the next state: residuals are then the features' misfit alone.
+        """
+        if self._is_exact:
+            return 0.0
         known, past = self._past.known, self._past
         own = None if residual is None else self._target(residual[past.rows])
         targets = [target for target in (own, self._reward) if target is not None]
@@ -62,6 +68,14 @@ class KernelHistory:
             values = target[known, None]
             parts.append((groups, np.column_stack([values, values * self._signs])))
         return dependence(parts) if parts else 0.0
+
+    def _leaves_little(self, moves: tuple[np.ndarray, np.ndarray]) -> bool:
+        """Whether (s, a) determines nearly all of how the state moves, where the episode went on."""
+        change, alive = moves
+        filled = np.where(alive[:, None], change, self._regression.predicted(change, alive))
+        left = self._regression.residuals(filled - filled.mean(axis=0))
+        # Median deviations: a wall that stops a few of the steps says nothing about the others.
+        return bool(np.all(_deviation(left[alive]) ** 2 <= LEAST_NOISE * _deviation(filled[alive]) ** 2))
 
     def _target(self, values: np.ndarray) -> np.ndarray | None:
         """A target less what (s, a) says about it; None if hardly anything is left."""
@@ -84,6 +98,12 @@ class _Regression:
             values, vectors = np.linalg.eigh(fitted.T @ fitted)
             self._parts.append((np.maximum(values, 0.0), vectors))
 
+    def predicted(self, targets: Float[np.ndarray, "m k"], known: Bool[np.ndarray, " m"]) -> Float[np.ndarray, "m k"]:
+        """The targets as those of the known rows alone predict them."""
+        inside = self._features[known]
+        gram = inside.T @ inside + RIDGES[1] * len(inside) * np.eye(inside.shape[1])
+        return self._features @ np.linalg.solve(gram, inside.T @ targets[known])
+
     def residuals(self, targets: Float[np.ndarray, "m k"]) -> Float[np.ndarray, "m k"]:
         """What is left of some targets, each with the ridge that leaves least."""
         left = np.empty((len(RIDGES), *targets.shape))
@@ -96,6 +116,12 @@ class _Regression:
                 left[number, out] = targets[out] - predicted @ shrunk
         best = np.argmin(np.sum(left**2, axis=1), axis=0)
         return np.take_along_axis(left, best[None, None, :], axis=0)[0]
+
+
+def _moves(data: Transitions, past: Past) -> tuple[Float[np.ndarray, "m d"], Bool[np.ndarray, " m"]]:
+    """How the state moves at each step, and where the episode went on: what follows an end means nothing."""
+    rows = past.rows
+    return as_inputs(data.next_states[rows], None) - as_inputs(data.states[rows], None), ~data.ended[rows]
 
 
 def _features(
@@ -131,6 +157,10 @@ def _folds(past: Past, rng: np.random.Generator) -> Int[np.ndarray, " m"]:
 def _standardised(inputs: np.ndarray) -> np.ndarray:
     spread = inputs.std(axis=0)
     return (inputs - inputs.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+
+
+def _deviation(values: np.ndarray) -> np.ndarray:
+    return np.median(np.abs(values - np.median(values, axis=0)), axis=0)
 
 
 def _is_discrete(actions: np.ndarray) -> bool:
