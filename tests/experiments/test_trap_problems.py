@@ -19,7 +19,7 @@ def test_rewards_have_their_means(rng, rewards):
 
 def test_the_value_of_a_drift_is_that_of_a_simulation(rng):
     drift, discount, n = Drift(decay=0.7, push=0.8, slope=0.15, takes=0.7), 0.9, 20_000
-    state, total = rng.normal(size=n), np.zeros(n)
+    state, total = 0.4 * rng.normal(size=n), np.zeros(n)
     for step in range(120):
         action = rng.random(n) < drift.takes
         total += (1 - discount) * discount**step * (1 + 0.3 * action + drift.slope * state)

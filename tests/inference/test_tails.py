@@ -68,6 +68,12 @@ def test_verdicts_on_samples(rng, draw, expected):
     assert check.verdict is expected and (check.caution, check.alarm) == (SKEWED, FEW)
 
 
+def test_skewness_matters_less_beside_an_allowance():
+    samples = [shares_of((np.arange(2_000) < 20).astype(float))]
+    alone, beside = tail_check(samples), tail_check(samples, allowance=2 * standard_error(samples))
+    assert beside.value == pytest.approx(alone.value / 2) and beside.verdict is Verdict.TRUST
+
+
 def test_a_symmetric_error_has_students_interval_to_the_last_bit(rng):
     samples = [shares_of(rng.normal(size=200))]
     ours, students = (m.interval(1.0, samples, 0.9, 0) for m in (gd.SkewInterval(), gd.NormalInterval()))

@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from gradientdice.inference.checks import Check, below
-from gradientdice.inference.intervals import Samples
+from gradientdice.inference.intervals import Samples, standard_error
 
 # On the problems of `experiments/traps` that thresholds are set on, 86% of the logs with exponential rewards stay below
 # it, and 4% of those with Pareto(2.5) rewards, of which 86% are covered by Student's interval. At 0.2 it is 18% of
@@ -55,11 +55,18 @@ def largest_skewness(samples: Samples) -> float:
     return abs(cubes / squares**1.5) + 2 * math.sqrt(max(variance, 0.0))
 
 
-def tail_check(samples: Samples) -> Check:
-    """Whether a few observations decide the error."""
+def tail_check(samples: Samples, allowance: float = 0.0) -> Check:
+    """Whether a few observations decide the error.
+
+    Args:
+        samples: the shares.
+        allowance: how much the interval is widened for other reasons: skewness matters that much less beside it.
+    """
+    margin = 2 * standard_error(samples)
+    part = margin / (margin + allowance) if margin > 0 else 1.0
     return below(
         "skewness of the error",
-        largest_skewness(samples),
+        part * largest_skewness(samples),
         SKEWED,
         FEW,
         "near 0 many rows share the error; towards 1 a few large rewards or weights decide it, and another log would "
