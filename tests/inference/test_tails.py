@@ -68,9 +68,9 @@ def test_verdicts_on_samples(rng, draw, expected):
     assert check.verdict is expected and (check.caution, check.alarm) == (SKEWED, FEW)
 
 
-def test_skewness_matters_less_beside_an_allowance():
+def test_skewness_matters_less_in_an_interval_with_room():
     samples = [shares_of((np.arange(2_000) < 20).astype(float))]
-    alone, beside = tail_check(samples), tail_check(samples, allowance=2 * standard_error(samples))
+    alone, beside = tail_check(samples), tail_check(samples, room=2 * standard_error(samples))
     assert beside.value == pytest.approx(alone.value / 2) and beside.verdict is Verdict.TRUST
 
 

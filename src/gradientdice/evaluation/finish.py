@@ -61,7 +61,10 @@ def finish(
         interval, error = intervals.of(answer.value, answer.influence, problem)
         search = _search_behind(problem, answer)
         if search is not None:
-            interval = _spanned(interval, search, intervals, problem)
+            own, interval = interval, _spanned(interval, search, intervals, problem)
+            room = min(own[0] - interval[0], interval[1] - own[1])
+            answer = replace(answer, evidence=replace(answer.evidence, room=room))
+        assert answer.influence is not None
         interval, more = _with_unseen_starts(interval, problem, estimator.discount, answer.influence, intervals)
         answer = replace(answer, notes=(*answer.notes, *_skew_notes(problem, answer.influence, intervals), *more))
     elif intervals.required:

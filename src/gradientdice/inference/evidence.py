@@ -21,6 +21,8 @@ class Evidence:
         flow: the held-out flow residual, in standard deviations of noise; None where it is not known.
         unlogged: the share of the policy's steps that the log does not contain; None where that is not known.
         allowance: how much the interval is widened on both sides for the misfit of searched functions.
+        room: how much wider the interval is than chance alone would make it, on the side where that is less: the
+            allowance, and what it spans beside.
     """
 
     mean_ratio: float | None = None
@@ -30,3 +32,4 @@ class Evidence:
     flow: float | None = None
     unlogged: float | None = None
     allowance: float = 0.0
+    room: float = 0.0

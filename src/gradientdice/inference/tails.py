@@ -55,15 +55,15 @@ def largest_skewness(samples: Samples) -> float:
     return abs(cubes / squares**1.5) + 2 * math.sqrt(max(variance, 0.0))
 
 
-def tail_check(samples: Samples, allowance: float = 0.0) -> Check:
+def tail_check(samples: Samples, room: float = 0.0) -> Check:
     """Whether a few observations decide the error.
 
     Args:
         samples: the shares.
-        allowance: how much the interval is widened for other reasons: skewness matters that much less beside it.
+        room: how much the interval is widened for other reasons: skewness matters that much less beside it.
     """
     margin = 2 * standard_error(samples)
-    part = margin / (margin + allowance) if margin > 0 else 1.0
+    part = margin / (margin + room) if margin > 0 else 1.0
     return below(
         "skewness of the error",
         part * largest_skewness(samples),
