@@ -32,7 +32,13 @@ def test_the_error_of_the_skewness_is_that_over_many_samples(rng):
     samples = [rng.gamma(4.0, size=2_000) for _ in range(300)]
     found = [skewness([shares_of(sample)]) for sample in samples]
     claimed = [(largest_skewness([shares_of(sample)]) - abs(g)) / 2 for sample, g in zip(samples, found, strict=True)]
-    assert np.median(claimed) == pytest.approx(np.std(found), rel=0.2)
+    beyond_normal = np.sqrt(np.var(found) - 6 / 2_000**2)
+    assert np.median(claimed) == pytest.approx(beyond_normal, rel=0.2)
+
+
+def test_few_normal_shares_are_not_called_skewed(rng):
+    found = [largest_skewness([shares_of(rng.normal(size=20))]) for _ in range(300)]
+    assert np.mean(np.array(found) > SKEWED) < 0.3 and np.mean(np.array(found) > FEW) < 0.01
 
 
 def test_two_kinds_of_shares_add_their_cumulants(rng):
@@ -60,6 +66,12 @@ def test_no_shares_have_no_skewness():
 def test_verdicts_on_samples(rng, draw, expected):
     check = tail_check([shares_of(draw(rng).astype(float))])
     assert check.verdict is expected and (check.caution, check.alarm) == (SKEWED, FEW)
+
+
+def test_skewness_matters_less_in_an_interval_with_room():
+    samples = [shares_of((np.arange(2_000) < 20).astype(float))]
+    alone, beside = tail_check(samples), tail_check(samples, room=2 * standard_error(samples))
+    assert beside.value == pytest.approx(alone.value / 2) and beside.verdict is Verdict.TRUST
 
 
 def test_a_symmetric_error_has_students_interval_to_the_last_bit(rng):

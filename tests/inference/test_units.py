@@ -18,7 +18,7 @@ def lanes(rng, starts, rows=2_000):
 POLICY = gd.TabularPolicy(np.full((2, 2), 0.5))
 
 
-@pytest.mark.parametrize(("count", "expected"), [(3, "DO_NOT_TRUST"), (6, "CAUTION"), (40, "TRUST")])
+@pytest.mark.parametrize(("count", "expected"), [(4, "DO_NOT_TRUST"), (12, "CAUTION"), (40, "TRUST")])
 def test_units_are_counted(rng, count, expected):
     check = units_check([rng.normal(size=count)])
     assert check.verdict is Verdict[expected] and check.value == pytest.approx(count)

@@ -41,7 +41,7 @@ def _enough_observations(problem: Problem, estimator: Estimator, answer: Answer)
     if answer.influence is None:
         return
     samples = interval_shares(answer.influence, problem)
-    yield tail_check(samples)
+    yield tail_check(samples, answer.evidence.room)
     yield units_check(samples)
     count = alike_starts(answer.influence)
     if count is not None:

@@ -36,7 +36,8 @@ def finish(
     if answer.influence is not None:
         search = _search_behind(problem, answer)
         whole = whole_interval(problem, estimator.discount, answer, intervals, search)
-        answer = replace(answer, notes=(*answer.notes, *whole.notes))
+        known = replace(answer.evidence, room=whole.room)
+        answer = replace(answer, evidence=known, notes=(*answer.notes, *whole.notes))
     elif intervals.required:
         raise InputError(
             f"interval= cannot be used: {answer.method or repr(estimator)} gives no influence values here. Leave it "

@@ -53,12 +53,14 @@ class WholeInterval:
         sampling_error: the standard error of the sampling noise alone.
         standard_error: the same with all else that widens the interval: as many of them as there would be sampling
             errors in an interval of sampling noise.
+        room: how much wider it is than sampling noise alone would make it, on the side where that is less.
         notes: how it was made.
     """
 
     ends: Ends
     sampling_error: float
     standard_error: float
+    room: float
     notes: tuple[str, ...]
 
 
@@ -84,7 +86,8 @@ def whole_interval(
     # How many standard errors the sampling interval has to each side, on average.
     errors = width / (2 * error) if error > 0 and width > 0 else float(norm.ppf(0.5 + intervals.confidence / 2))
     notes = (*_skew_notes(problem, answer.influence, intervals), *notes)
-    return WholeInterval(ends, error, (ends[1] - ends[0]) / (2 * errors), notes)
+    room = max(0.0, min(sampling[0] - ends[0], ends[1] - sampling[1]))
+    return WholeInterval(ends, error, (ends[1] - ends[0]) / (2 * errors), room, notes)
 
 
 def _spanned(interval: Ends, search: FunctionSearch, intervals: Intervals, problem: Problem) -> Ends:

@@ -24,6 +24,8 @@ class Evidence:
         unlogged: the share of the policy's steps that the log does not contain; None where that is not known.
         allowance: how much the interval is widened on both sides for the misfit of searched functions.
         unlogged_error: how much it is widened on both sides for steps and outcomes that a table's log does not contain.
+        room: how much wider the interval is than chance alone would make it, on the side where that is less: the
+            allowance, and what it spans beside.
     """
 
     mean_ratio: float | None = None
@@ -35,3 +37,4 @@ class Evidence:
     unlogged: float | None = None
     allowance: float = 0.0
     unlogged_error: float = 0.0
+    room: float = 0.0

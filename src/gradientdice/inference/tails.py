@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from gradientdice.inference.checks import Check, below
-from gradientdice.inference.intervals import Samples
+from gradientdice.inference.intervals import Samples, standard_error
 
 # On the problems of `experiments/traps` that thresholds are set on, 86% of the logs with exponential rewards stay below
 # it, and 4% of those with Pareto(2.5) rewards, of which 86% are covered by Student's interval. At 0.2 it is 18% of
@@ -36,10 +36,11 @@ def skewness(samples: Samples) -> float:
 
 
 def largest_skewness(samples: Samples) -> float:
-    """|g| and twice its standard error: how large the skewness may be.
+    """|g| and twice its standard error beyond that of normal shares: how large the skewness may be.
 
     With n shares c of mean 0, each moves Σc³ by c³ − Σc³/n − 3c Σc²/n (the last by moving the mean), and Σc² by
-    c² − Σc²/n.
+    c² − Σc²/n. The variance of g for normal shares, 6/n² with one kind of them, is taken off: that there are few units
+    is for another check to say.
     """
     squares, cubes = _power(samples, 2), _power(samples, 3)
     if squares <= 0:
@@ -50,14 +51,22 @@ def largest_skewness(samples: Samples) -> float:
         second = centred**2 - np.mean(centred**2)
         third = centred**3 - np.mean(centred**3) - 3 * centred * np.mean(centred**2)
         variance += float(np.sum((third / squares**1.5 - 1.5 * cubes * second / squares**2.5) ** 2))
-    return abs(cubes / squares**1.5) + 2 * math.sqrt(variance)
+        variance -= 6 * (float(centred @ centred) / squares) ** 3 / len(shares) ** 2
+    return abs(cubes / squares**1.5) + 2 * math.sqrt(max(variance, 0.0))
 
 
-def tail_check(samples: Samples) -> Check:
-    """Whether a few observations decide the error."""
+def tail_check(samples: Samples, room: float = 0.0) -> Check:
+    """Whether a few observations decide the error.
+
+    Args:
+        samples: the shares.
+        room: how much the interval is widened for other reasons: skewness matters that much less beside it.
+    """
+    margin = 2 * standard_error(samples)
+    part = margin / (margin + room) if margin > 0 else 1.0
     return below(
         "skewness of the error",
-        largest_skewness(samples),
+        part * largest_skewness(samples),
         SKEWED,
         FEW,
         "near 0 many rows share the error; towards 1 a few large rewards or weights decide it, and another log would "

@@ -168,7 +168,7 @@ class Drift:
 
     def log(self, episodes: int, steps: int, rewards: Rewards, rng: Rng) -> Transitions:
         """Episodes of the same length, cut by a time limit."""
-        state = rng.normal(size=episodes)
+        state = 0.4 * rng.normal(size=episodes)
         columns = []
         for _step in range(steps):
             action = rng.integers(2, size=episodes)
