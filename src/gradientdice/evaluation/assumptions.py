@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable
 
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.inference.checks import Check
-from gradientdice.inference.unlogged import once_logged
+from gradientdice.inference.unlogged import once_logged, repeats_of
 from gradientdice.problem.problem import Problem
 
 
 def _repeats(problem: Problem, _: Estimator, answer: Answer) -> Iterable[Check]:
     """With a table, whether pairs have rows enough to show how their outcomes vary."""
-    return [once_logged(problem.data, answer.ratio)] if problem.support is not None and answer.ratio is not None else []
+    if problem.support is None or answer.ratio is None:
+        return []
+    return [once_logged(problem.data, answer.ratio, repeats_of(problem))]
 
 
 # Each gives the checks that apply to an answer. One that looks at the log alone computes its figure once, with
