@@ -7,7 +7,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.inference.checks import Verdict
-from gradientdice.inference.unlogged import once_logged, pair_rows
+from gradientdice.inference.unlogged import Repeats, once_logged
 from problems import known
 
 STATES = 4
@@ -92,10 +92,41 @@ def test_outcomes_that_all_agree_are_only_as_sure_as_their_repeats(confidence):
         problem = gd.Problem(rows_of(mdp, EVERY_PAIR, times), gd.TabularPolicy(policy))
         estimate = gd.evaluate(problem.data, problem.policy, discount=1.0, confidence=confidence)
         low, high = known(estimate.interval)
-        share = -math.log(1 - confidence) / (8 * (times - 1))
+        share = -math.log((1 - confidence) / 2) / (8 * (times - 1))
         assert estimate.value == pytest.approx(truth)
         assert high - truth == pytest.approx(min(share * problem.tabular_solution(1.0).spread, 1 - truth))
         assert low < truth
+
+
+def test_rows_that_differ_are_those_with_another_outcome_than_most_of_their_pair():
+    data = gd.Transitions(
+        [7, 7, 7, 7, 2, 2, 2, 2],
+        [1, 1, 1, 1, 0, 0, 0, 0],
+        [0.5, 0.5, 0.5, 0.7, 0.0, 0.0, 0.0, 0.0],
+        [2, 2, 7, 2, 7, 2, 0, 0],
+        terminated=[False] * 6 + [True, True],
+    )
+    repeats = Repeats.of(data)
+    assert repeats.rows.tolist() == [4] * 8
+    # Of the first four one went elsewhere and one was paid more; of the others two ended and two went on.
+    assert repeats.differing.tolist() == [0.5] * 8
+
+
+def test_few_slips_seen_are_not_taken_for_a_normal_number():
+    """A slip in one of 300 steps: 1,200 rows have about four of them, or none."""
+    mdp, policy, _ = ring(1.0, back=0.3)
+    slip = np.random.default_rng(0)
+    transition = (1 - 1 / 300) * mdp.transition + np.eye(STATES)[:, None, :] / 300
+    truth = gd.mdp.TabularMDP(transition, mdp.reward * (1 - 1 / 300), mdp.initial).value(policy, 1.0)
+    inside = 0
+    for _ in range(40):
+        data = rows_of(mdp, EVERY_PAIR, 150)
+        stays = slip.random(len(data)) < 1 / 300
+        data = gd.Transitions(data.states, data.actions, np.where(stays, 0.0, data.rewards),
+                              np.where(stays, data.states, data.next_states))  # fmt: skip
+        low, high = known(gd.evaluate(data, gd.TabularPolicy(policy), discount=1.0).interval)
+        inside += low <= truth <= high
+    assert inside >= 37
 
 
 def test_rows_that_differ_need_no_such_allowance():
@@ -116,7 +147,8 @@ def test_pairs_that_one_row_has_are_not_trusted():
 def test_the_share_of_the_mass_on_pairs_with_one_row():
     data = gd.Transitions([0, 0, 1, 2, 2], [0, 0, 1, 0, 0], np.zeros(5), np.zeros(5, dtype=int),
                           weights=[1.0, 1.0, 1.0, 1.0, 0.0])  # fmt: skip
-    assert pair_rows(data).tolist() == [2, 2, 1, 1, 1], "a row of weight 0 is no repeat"
-    check = once_logged(data, np.array([1.0, 1.0, 0.1, 0.1, 5.0]))
+    repeats = Repeats.of(data)
+    assert repeats.rows.tolist() == [2, 2, 1, 1, 1], "a row of weight 0 is no repeat"
+    check = once_logged(data, np.array([1.0, 1.0, 0.1, 0.1, 5.0]), repeats)
     assert check.value == pytest.approx(0.2 / 2.2) and check.verdict is Verdict.CAUTION
-    assert once_logged(data, np.array([1.0, 1.0, 0.0, 0.0, 5.0])).verdict is Verdict.TRUST
+    assert once_logged(data, np.array([1.0, 1.0, 0.0, 0.0, 5.0]), repeats).verdict is Verdict.TRUST

@@ -12,7 +12,7 @@ from gradientdice.inference.shifted import shifted_checks
 from gradientdice.inference.small_samples import interval_shares
 from gradientdice.inference.tails import tail_check
 from gradientdice.inference.units import alike_starts, starts_check, units_check
-from gradientdice.inference.unlogged import once_logged
+from gradientdice.inference.unlogged import once_logged, repeats_of
 from gradientdice.problem.problem import Problem
 
 
@@ -51,7 +51,7 @@ def _enough_observations(problem: Problem, estimator: Estimator, answer: Answer)
 def _repeats(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
     """With a table, whether pairs have rows enough to show how their outcomes vary."""
     if problem.support is not None and answer.ratio is not None:
-        yield once_logged(problem.data, answer.ratio)
+        yield once_logged(problem.data, answer.ratio, repeats_of(problem))
 
 
 # Each gives the checks that apply to an answer. One that looks at the log alone computes its figure once, with

@@ -19,7 +19,7 @@ from gradientdice.inference.evidence import Evidence
 from gradientdice.inference.misfit import bellman_misfit
 from gradientdice.inference.movement import movements
 from gradientdice.inference.possible import PossibleRange
-from gradientdice.inference.unlogged import UnloggedError, pair_rows, unlogged_error
+from gradientdice.inference.unlogged import UnloggedError, repeats_of, unlogged_error
 from gradientdice.inference.width import width_checks
 from gradientdice.problem.problem import Problem
 from gradientdice.provenance import provenance
@@ -142,5 +142,4 @@ def _with_unlogged(
 
 def _unlogged_error(problem: Problem, discount: float, unlogged: float, confidence: float) -> UnloggedError:
     assert problem.support is not None
-    repeats = problem.once("pair rows", lambda: pair_rows(problem.data))
-    return unlogged_error(problem.tabular_solution(discount), unlogged, repeats, confidence)
+    return unlogged_error(problem.tabular_solution(discount), unlogged, repeats_of(problem), confidence)

@@ -10,10 +10,11 @@ without rows to a start adds γ (V(there) − V(start)). The sum of the weights 
 differences are at most the range of Q, for which that over all logged pairs is used. An action that is unlike all that
 was logged may do more: nothing in the log can tell, which is why the share has thresholds of its own.
 
-Where all rows of each pair agree, r + γV' − Q is 0 in every row and the interval has no width from them. A pair logged
-once always agrees with itself; only repeats can disagree. If k repeats agree, another outcome has, at the given
-confidence, at most the probability −log(1 − confidence)/k in a step (the rule of three), and it changes the value by at
-most that share of the range of Q.
+Where all rows of each pair agree, r + γV' − Q is 0 in every row and the interval has no width from them; where few
+differ, their number is not normal. Only repeats can differ: a pair logged once agrees with itself. The number of rows
+that differ from their pair's usual outcome is about Poisson, whose upper limit is a few rows above the normal one (3.7
+at 95% where none differ, 2 where many do). Those rows' share of the repeats, times the range of Q, is what such rare
+outcomes may change.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.stats import chi2, norm
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.inference.checks import Check, below
 from gradientdice.problem.empirical import TabularSolution
+from gradientdice.problem.problem import Problem
 
-# Residuals below this share of the range of Q are 0 but for rounding.
-ROUNDING = 1e-9
+# With this many rows that differ from their pair's usual outcome the normal interval serves.
+FEW = 30
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class UnloggedError:
 
     Attributes:
         steps: for steps that were never logged.
-        outcomes: for outcomes that were never seen, where all rows of each pair agree.
+        outcomes: for outcomes that were never seen, where nearly all rows of each pair agree.
     """
 
     steps: float
@@ -60,45 +63,74 @@ class UnloggedError:
             )
         if self.outcomes:
             notes.append(
-                f"all rows of each state and action agree, so that nothing looks random; the interval is widened by "
-                f"{self.outcomes:.2g} on both sides for outcomes too rare to have been seen"
+                f"(nearly) all rows of each state and action agree; the interval is widened by {self.outcomes:.2g} on "
+                "both sides for outcomes too rare to have been seen"
             )
         return tuple(notes)
 
 
-def unlogged_error(
-    solved: TabularSolution, unlogged: float, repeats: Int[np.ndarray, " n"], confidence: float
-) -> UnloggedError:
+@dataclass(frozen=True, eq=False)
+class Repeats:
+    """What a log says of how the outcomes of its pairs vary.
+
+    Attributes:
+        rows: (n,) how many rows have the pair of each row; rows of weight 0 are none.
+        differing: (n,) which share of these have another reward or next state than most of them.
+    """
+
+    rows: Int[np.ndarray, " n"]
+    differing: Float[np.ndarray, " n"]
+
+    @classmethod
+    def of(cls, data: Transitions) -> Repeats:
+        """Counted for a table's log."""
+        counted = (data.row_weights > 0).astype(np.float64)
+        _, reward = np.unique(data.rewards, return_inverse=True)
+        pair = _numbered(data.states, data.actions)
+        outcome = _numbered(_numbered(pair, reward), np.where(data.ended, 0, data.next_states + 1))
+        rows, alike = np.bincount(pair, counted), np.bincount(outcome, counted)
+        usual = np.zeros(len(rows))
+        np.maximum.at(usual, pair, alike[outcome])
+        rows = np.maximum(rows, 1)
+        return cls(rows[pair].astype(np.int64), (1 - usual / rows)[pair] * counted)
+
+
+def _numbered(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Equal pairs of whole numbers get equal numbers, from 0 on."""
+    both = first.astype(np.int64) * (int(second.max()) + 1) + second
+    return np.unique(both, return_inverse=True)[1]
+
+
+def unlogged_error(solved: TabularSolution, unlogged: float, repeats: Repeats, confidence: float) -> UnloggedError:
     """What the interval of a table's answer leaves out.
 
     Args:
         solved: the empirical MDP's solution.
         unlogged: the share of the policy's steps that the log does not contain.
-        repeats: (n,) how many rows have the pair of each row.
+        repeats: of the log.
         confidence: of the interval.
     """
     used = solved.ratio > 0
+    could = float(np.sum(1 - 1 / repeats.rows[used]))
+    did = float(np.sum(repeats.differing[used]))
     outcomes = 0.0
-    if np.abs(solved.residual[used]).max(initial=0.0) <= ROUNDING * solved.spread:
-        # Each pair's first row agrees with itself: of m rows m − 1 could have disagreed.
-        agreed = float(np.sum(1 - 1 / repeats[used]))
-        share = -math.log(1 - confidence) / agreed if agreed > 0 else 1.0
-        outcomes = min(1.0, share) * solved.spread
+    if did < FEW:
+        level = 0.5 + confidence / 2
+        more = float(chi2.ppf(level, 2 * did + 2)) / 2 - did - float(norm.ppf(level)) * math.sqrt(did)
+        outcomes = solved.spread * (min(1.0, more / could) if could > 0 else 1.0)
     return UnloggedError(unlogged * solved.spread, outcomes)
 
 
-def pair_rows(data: Transitions) -> Int[np.ndarray, " n"]:
-    """How many rows have the state and action of each row; rows of weight 0 count themselves only."""
-    counted = data.row_weights > 0
-    pairs = np.unique(np.column_stack([data.states, data.actions]), axis=0, return_inverse=True)[1].ravel()
-    return np.maximum(np.bincount(pairs, weights=counted).astype(np.int64)[pairs], 1)
+def repeats_of(problem: Problem) -> Repeats:
+    """The repeats of a problem's log, counted once."""
+    return problem.once("repeats", lambda: Repeats.of(problem.data))
 
 
-def once_logged(data: Transitions, ratio: Float[np.ndarray, " n"]) -> Check:
+def once_logged(data: Transitions, ratio: Float[np.ndarray, " n"], repeats: Repeats) -> Check:
     """The share of the target's mass on pairs that have one row, which says nothing of how its outcome varies."""
     mass = np.abs(data.row_weights * ratio)
     total = float(mass.sum())
-    alone = float(mass[pair_rows(data) == 1].sum())
+    alone = float(mass[repeats.rows == 1].sum())
     # On random tables (60 to 400 pairs, 150 to 2,500 rows) 95% intervals cover in 96% of the logs where nothing is
     # logged once, in 93% where that share is below 0.03 and in 88% to 91% beyond 0.1.
     return below(

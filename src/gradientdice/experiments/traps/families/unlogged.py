@@ -33,11 +33,14 @@ def families() -> list[Family]:
         _family("grid 5×5, 2% unlogged", lambda: _grid(5, 0.02, 0.003), 2_000, 1.0, "develop"),
         _family("grid 4×4, few unlogged", lambda: _grid(4, 0.0004, 0.0002), 4_000, 1.0, "develop"),
         _family("grid 4×4, few unlogged", lambda: _grid(4, 0.0004, 0.0002), 4_000, 0.9, "develop"),
+        _family("grid 4×4, a slip in 500", lambda: _grid(4, 0.1, 0.1, slip=0.002), 1_500, 1.0, "develop"),
+        _family("grid 4×4, a slip in 100", lambda: _grid(4, 0.1, 0.1, slip=0.01), 1_500, 1.0, "develop"),
         _family("random 40×2, rare actions", lambda: _random(11, 40, 2, **rare), 3_000, 0.95, "report"),
         _family("random 10×4, no noise", lambda: _random(12, 10, 4, rare=0.001, **never), 4_000, 1.0, "report"),
         _family("random 15×3, 1% unlogged", lambda: _random(13, 15, 3, **few), 1_200, 0.9, "report"),
         _family("grid 3×3, few unlogged", lambda: _grid(3, 0.0003, 0.0003), 2_500, 1.0, "report"),
         _family("grid 6×6, 1% unlogged", lambda: _grid(6, 0.01, 0.002), 3_000, 0.99, "report"),
+        _family("grid 5×5, a slip in 250", lambda: _grid(5, 0.15, 0.15, slip=0.004), 2_500, 1.0, "report"),
     ]
 
 
@@ -79,11 +82,11 @@ def _random(seed: int, states: int, actions: int, *, rare: float, logged: float,
     return Problem("random", mdp, states, target, behavior, noise)
 
 
-def _grid(side: int, back: float, logged: float) -> Problem:
-    """A grid without noise: arrival in the last corner pays 1 and leads back to the first.
+def _grid(side: int, back: float, logged: float, slip: float = 0.0) -> Problem:
+    """A grid without noise: a step towards the last corner from beside it pays 1, and from there it goes to the first.
 
     The policy goes on to the right or down, and to the left or up with probability `back` each; `logged` under the
-    behaviour.
+    behaviour. With probability `slip` a step leads nowhere, so rarely that a log has few such rows, or none.
     """
     states = side * side
     transition, reward = np.zeros((states, 4, states)), np.zeros((states, 4))
@@ -91,7 +94,8 @@ def _grid(side: int, back: float, logged: float) -> Problem:
         row, column = divmod(state, side)
         for action, (down, right) in enumerate(MOVES):
             to = min(max(row + down, 0), side - 1) * side + min(max(column + right, 0), side - 1)
-            transition[state, action, to] = 1
+            transition[state, action, to] += 1 - slip
+            transition[state, action, state] += slip
             reward[state, action] = to == states - 1
     transition[states - 1, :, 0] = 1
     target, behavior = (np.tile([0.5 - p, 0.5 - p, p, p], (states, 1)) for p in (back, logged))
