@@ -25,7 +25,7 @@ class SkewInterval:
     of the tail is Hall's; the other is Student's, since Hall's would be nearer.
 
     Of 95% intervals for the mean of 300 lognormal values (deviation 2) it holds the truth in 94%, for Pareto values
-    with index 1.2 in 80%, for exponential ones in 96%. With 200 values the studentised bootstrap holds it in 90%, 57%
+    with index 1.2 in 80%, for exponential ones in 94%. With 200 values the studentised bootstrap holds it in 90%, 57%
     and 95%, the empirical likelihood in 85%, 46% and 95%, and Student's in 78%, 44% and 95%.
 
     References:
