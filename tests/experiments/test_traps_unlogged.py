@@ -6,6 +6,7 @@ import pytest
 from gradientdice.experiments.traps.families import ending, families, unlogged
 from gradientdice.experiments.traps.run import judged
 from gradientdice.problem.problem import Problem
+from problems import known
 
 TABLES = [family for family in unlogged.families() if family.half == "develop"]
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.inference.checks import Check
 from gradientdice.inference.copied import copied_rows
+from gradientdice.inference.gaps import gap_check
+from gradientdice.inference.late_actions import late_actions_check
 from gradientdice.inference.markov import whole_state_checks
 from gradientdice.inference.shifted import shifted_checks
 from gradientdice.inference.small_samples import interval_shares
@@ -29,6 +31,16 @@ def _next_states(problem: Problem, estimator: Estimator, answer: Answer) -> Iter
     if estimator.discount == 0 or not answer.functions:
         return ()
     return problem.once(("next states",), lambda: shifted_checks(problem.data))
+
+
+def _columns(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
+    """Whether actions belong to their rows, and whether rows are missing."""
+
+    def found() -> list[Check]:
+        checks = late_actions_check(problem.data, problem.seed), gap_check(problem.data)
+        return [check for check in checks if check is not None]
+
+    return problem.once(("columns",), found)
 
 
 def _copies(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
@@ -59,6 +71,7 @@ def _repeats(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable
 TESTS: tuple[Callable[[Problem, Estimator, Answer], Iterable[Check]], ...] = (
     _whole_state,
     _next_states,
+    _columns,
     _copies,
     _enough_observations,
     _repeats,

@@ -69,6 +69,18 @@ class KernelHistory:
             parts.append((groups, np.column_stack([values, values * self._signs])))
         return dependence(parts) if parts else 0.0
 
+    def change(self, eras: Int[np.ndarray, " n"], residual: Float[np.ndarray, " n"] | None) -> float:
+        """How much rewards, and residuals if given, depend on the era in which they were logged."""
+        if self._is_exact:
+            return 0.0
+        own = None if residual is None else self._target(residual[self._past.rows])
+        targets = [target for target in (own, self._reward) if target is not None]
+        era = eras[self._past.rows]
+        group = self._regression.residuals(np.eye(era.max() + 1)[era])
+        signs = self._rng.choice([-1.0, 1.0], size=(len(era), DRAWS))
+        parts = [([group], np.column_stack([target, target[:, None] * signs])) for target in targets]
+        return dependence(parts) if parts else 0.0
+
     def _leaves_little(self, moves: tuple[np.ndarray, np.ndarray]) -> bool:
         """Whether (s, a) determines nearly all of how the state moves, where the episode went on."""
         change, alive = moves

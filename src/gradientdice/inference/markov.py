@@ -1,9 +1,10 @@
-"""Is the recorded state the state? Two signs that it is not.
+"""Is the recorded state the state? Three signs that it is not.
 
 With the whole state recorded, r + γV' − Q is a martingale difference: nothing that came before a step helps to predict
 it. If that holds given every past, Q is right also for the process that is not recorded, and so is the value; if the
 past does help, it is not. The second sign: the probability with which an action was taken, where it is logged, is a
-function of what the behaviour saw; if it jumps about within a pair (s, a) of one episode, the behaviour saw more.
+function of what the behaviour saw; if it jumps about within a pair (s, a) of one episode, the behaviour saw more. The
+third: what follows a pair is another thing in one part of the log than in another.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from gradientdice.errors import InputError
 from gradientdice.inference.checks import Check, below
 from gradientdice.inference.kernel_history import MOST_STEPS, KernelHistory
 from gradientdice.inference.past import Past
-from gradientdice.inference.table_history import table_dependence
+from gradientdice.inference.table_history import table_change, table_dependence
 from gradientdice.problem.problem import Problem
 
 # Honest tables exceed the first in about 1% of logs. With continuous states what the regressions on (s, a) miss
@@ -30,6 +31,9 @@ KERNEL_THRESHOLDS = (5.0, 10.0)
 PROBABILITY_THRESHOLDS = (0.02, 0.1)
 # A log in which each pair comes so often is a table, whatever its states look like.
 VISITS = 5
+# Parts of the log that are compared with each other, and the rows that are looked at.
+ERAS = 4
+MOST_ROWS = 20_000
 # With fewer repeated pairs their deviation says nothing.
 FEWEST_REPEATS = 30
 REMEDY = (
@@ -39,7 +43,7 @@ REMEDY = (
 
 
 def whole_state_checks(problem: Problem, discount: float, residual: Float[np.ndarray, " n"] | None) -> list[Check]:
-    """Both signs, as far as the log shows them: its rows must be in time order.
+    """The signs, as far as the log shows them: its rows must be in time order.
 
     Args:
         problem: the log.
@@ -52,12 +56,14 @@ def whole_state_checks(problem: Problem, discount: float, residual: Float[np.nda
         checks.append(_probability_check(deviation))
     if problem.support is not None:
         thresholds = TABLE_THRESHOLDS
-        value = problem.once(("whole state", discount), lambda: _table_value(problem, discount))
+        value, change = problem.once(("whole state", discount), lambda: _table_values(problem, discount))
     else:
         history, thresholds = problem.once(("past",), lambda: _history(problem))
-        value = None if history is None else history(residual)
+        value, change = (None, None) if history is None else history(residual)
     if value is not None:
         checks.append(_past_check(value, thresholds))
+    if change is not None:
+        checks.append(_change_check(change, thresholds))
     return checks
 
 
@@ -107,36 +113,64 @@ def _probability_check(deviation: float) -> Check:
     )
 
 
-def _table_value(problem: Problem, discount: float) -> float | None:
-    past = Past.of(problem.data)
-    if past is None:
-        return None
+def _change_check(value: float, thresholds: tuple[float, float]) -> Check:
+    return below(
+        "change over the log",
+        value,
+        *thresholds,
+        "in standard deviations of noise: the same state and action led to something else in other parts of the log, "
+        "so that the world changed, or something that changed is not recorded",
+        "keep the part of the log that is like today, or add what changed to the state",
+        noise=1.0,
+    )
+
+
+def _eras(count: int) -> np.ndarray:
+    """The part of the log that each row lies in, in the order of the rows."""
+    return np.arange(count) * ERAS // count
+
+
+def _table_values(problem: Problem, discount: float) -> tuple[float | None, float | None]:
+    """The dependence on the past and on the era; None where it cannot be looked at."""
     try:
         residual = problem.tabular_solution(discount).residual
     except InputError:
         # Some estimators answer where the flow equations have no solution; their own checks speak then.
-        return None
-    data, rows = problem.data, past.rows
-    return table_dependence(
-        past, data.states[rows], data.actions[rows], data.rewards[rows], residual[rows], problem.seed
-    )
+        return None, None
+    data, past = problem.data, Past.of(problem.data)
+
+    def columns(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        return data.states[rows], data.actions[rows], data.rewards[rows], residual[rows]
+
+    dependence = None if past is None else table_dependence(past, *columns(past.rows), problem.seed)
+    rows = np.linspace(0, len(data) - 1, min(len(data), MOST_ROWS)).astype(np.int64)
+    return dependence, table_change(_eras(len(data))[rows], *columns(rows), problem.seed)
 
 
-def _history(problem: Problem) -> tuple[Callable[[np.ndarray | None], float] | None, tuple[float, float]]:
-    """From residuals to their dependence on the past, and its thresholds; None where the log has too little of it."""
+History = Callable[[np.ndarray | None], tuple[float, float]]
+
+
+def _history(problem: Problem) -> tuple[History | None, tuple[float, float]]:
+    """From residuals to their dependence on the past and on the era, and its thresholds.
+
+    None where the log has too little of it.
+    """
     data = problem.data
     past = Past.of(data, MOST_STEPS)
     # Regressions on hundreds of features need some steps.
     if past is None or len(past.rows) < MOST_STEPS // 10:
         return None, KERNEL_THRESHOLDS
-    codes = _repeated(data, past)
+    codes, eras = _repeated(data, past), _eras(len(data))
     if codes is None:
-        return KernelHistory(data, past, problem.seed).dependence, KERNEL_THRESHOLDS
+        history = KernelHistory(data, past, problem.seed)
+        return lambda residual: (history.dependence(residual), history.change(eras, residual)), KERNEL_THRESHOLDS
     rows, rewards = past.rows, data.rewards[past.rows]
 
-    def in_table(residual: np.ndarray | None) -> float:
+    def in_table(residual: np.ndarray | None) -> tuple[float, float]:
         own = rewards if residual is None else residual[rows]
-        return table_dependence(past, *codes, rewards, own, problem.seed)
+        seed = problem.seed
+        change = table_change(eras[rows], *codes, rewards, own, seed)
+        return table_dependence(past, *codes, rewards, own, seed), change
 
     return in_table, TABLE_THRESHOLDS
 

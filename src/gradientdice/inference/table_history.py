@@ -7,6 +7,8 @@ measured by permuting the targets among the rows of each pair, which leaves all 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.sparse import csr_array, hstack
@@ -27,16 +29,42 @@ def table_dependence(
     seed: int,
 ) -> float:
     """How much rewards and residuals depend on the past, in standard deviations of noise."""
-    _, states = np.unique(states, return_inverse=True)
-    _, actions = np.unique(actions, return_inverse=True)
-    _, pairs = np.unique(states * (actions.max() + 1) + actions, return_inverse=True)
+    states, actions, pairs = _numbered(states, actions)
     known = past.known
     targets = [_centred(values, pairs) for values in (residual, rewards)]
     groups = [group[known] for group in _instruments(past, states, actions, pairs, targets)]
-    places, orders = _within_pairs(pairs[known], np.random.default_rng(seed))
+    return _score(groups, [target[known] for target in targets], pairs[known], seed)
+
+
+def table_change(
+    eras: Int[np.ndarray, " m"],
+    states: Int[np.ndarray, " m"],
+    actions: Int[np.ndarray, " m"],
+    rewards: Float[np.ndarray, " m"],
+    residual: Float[np.ndarray, " m"],
+    seed: int,
+) -> float:
+    """How much rewards and residuals depend on the era in which they were logged, in standard deviations of noise."""
+    _, _, pairs = _numbered(states, actions)
+    ones = np.ones(len(pairs))
+    groups = [_columns(eras, ones), _columns(pairs * (eras.max() + 1) + eras, ones)]
+    return _score(groups, [residual, rewards], pairs, seed)
+
+
+def _numbered(states: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """States, actions and pairs, numbered from 0 without gaps."""
+    _, states = np.unique(states, return_inverse=True)
+    _, actions = np.unique(actions, return_inverse=True)
+    _, pairs = np.unique(states * (actions.max() + 1) + actions, return_inverse=True)
+    return states, actions, pairs
+
+
+def _score(groups: Sequence[csr_array], targets: list[np.ndarray], pairs: np.ndarray, seed: int) -> float:
+    """The dependence of some targets on groups of instruments, beside that of permutations within the pairs."""
+    places, orders = _within_pairs(pairs, np.random.default_rng(seed))
     parts = []
     for target in targets:
-        values = _centred(target[known], pairs[known])
+        values = _centred(target, pairs)
         versions = np.empty((len(values), 1 + DRAWS))
         versions[:, 0] = values
         versions[places, 1:] = values[orders]

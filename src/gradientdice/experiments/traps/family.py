@@ -11,6 +11,8 @@ import numpy as np
 from gradientdice.data.transitions import Transitions
 from gradientdice.policies import Policy
 
+Half = Literal["develop", "report"]
+
 
 @dataclass(frozen=True, eq=False)
 class Case:
@@ -44,7 +46,7 @@ class Family:
     name: str
     trap: str
     states: Literal["table", "continuous"]
-    half: Literal["develop", "report"]
+    half: Half
     discount: float
     truth: Callable[[], float]
     log: Callable[[np.random.Generator], Case]

@@ -9,19 +9,21 @@ from gradientdice.experiments.traps.families import (
     honest,
     markov_honest,
     shifted,
+    slips,
     small,
     starts,
     tails,
     unlogged,
     weighted,
+    worlds,
 )
 from gradientdice.experiments.traps.family import Family
 
-MODULES = (honest, markov_honest, hidden, shifted, weighted, copies, tails, starts, small, unlogged, ending)
+TRAPS = (hidden, shifted, weighted, copies, tails, starts, small, unlogged, ending, slips, worlds)
 
 
 def families() -> dict[str, Family]:
     """Name -> family, the honest ones first."""
-    found = [family for module in MODULES for family in module.families()]
+    found = [family for module in (honest, markov_honest, *TRAPS) for family in module.families()]
     assert len({family.name for family in found}) == len(found), "each family has a name of its own"
     return {family.name: family for family in sorted(found, key=lambda family: family.trap != "honest")}

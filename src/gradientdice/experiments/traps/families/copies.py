@@ -11,11 +11,10 @@ import numpy as np
 from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.coverage.problems import problems
 from gradientdice.experiments.traps.drift import Drift
-from gradientdice.experiments.traps.family import Case, Family
+from gradientdice.experiments.traps.family import Case, Family, Half
 from gradientdice.policies import Policy, TabularPolicy
 
 TRAP = "copied rows"
-Half = Literal["develop", "report"]
 Rng = np.random.Generator
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.coverage.problems import Problem
-from gradientdice.experiments.traps.family import Case, Family
+from gradientdice.experiments.traps.family import Case, Family, Half
 from gradientdice.mdp import TabularMDP
 from gradientdice.policies import DiscretePolicy, TabularPolicy
 
@@ -34,9 +34,7 @@ def families() -> list[Family]:
     ]
 
 
-def _table(
-    name: str, seed: int, states: int, actions: int, rows: int, discount: float, half: Literal["develop", "report"]
-) -> Family:
+def _table(name: str, seed: int, states: int, actions: int, rows: int, discount: float, half: Half) -> Family:
     """Each step ends the episode with a probability of 5% to 30%."""
     rng = np.random.default_rng(seed)
     ends = rng.uniform(0.05, 0.3, size=(states, actions, 1))
@@ -68,7 +66,7 @@ def _walk(
     pays: Literal["position", "arrival"],
     rows: int,
     discount: float,
-    half: Literal["develop", "report"],
+    half: Half,
 ) -> Family:
     """Steps to the left or right, with noise, until the walk is beyond an edge; the target leans to the right."""
 

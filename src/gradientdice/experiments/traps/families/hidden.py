@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from gradientdice.experiments.traps.family import Case, Family
+from gradientdice.experiments.traps.family import Case, Family, Half
 from gradientdice.experiments.traps.system import System, two_actions
 from gradientdice.mdp import TabularMDP
 from gradientdice.policies import TabularPolicy
 
 TRAP = "the recorded state is not the state"
 CONFOUNDED = "the behaviour used what is not recorded"
-Half = Literal["develop", "report"]
 
 
 def families() -> list[Family]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from gradientdice.experiments.coverage.problems import problems
-from gradientdice.experiments.traps.family import Case, Family
+from gradientdice.experiments.traps.family import Case, Family, Half
 from gradientdice.policies import TabularPolicy
 
 
@@ -19,7 +17,7 @@ def families() -> list[Family]:
     ]
 
 
-def _table(name: str, rows: int, discount: float, half: Literal["develop", "report"]) -> Family:
+def _table(name: str, rows: int, discount: float, half: Half) -> Family:
     problem = problems()[name]()
     policy = TabularPolicy(problem.target[: problem.terminal])
     return Family(

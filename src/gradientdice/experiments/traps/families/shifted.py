@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import Literal
 
 import numpy as np
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.traps.families.hidden import mass, rotation
-from gradientdice.experiments.traps.family import Case, Family
+from gradientdice.experiments.traps.family import Case, Family, Half
 from gradientdice.experiments.traps.system import System
 from gradientdice.mdp import TabularMDP
 from gradientdice.policies import TabularPolicy
 
 TRAP = "next states shifted after a time limit"
-Half = Literal["develop", "report"]
 
 
 def families() -> list[Family]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.traps.families.simulated import Rewards, Table, drawn, exponential, normal
-from gradientdice.experiments.traps.family import Case, Family
+from gradientdice.experiments.traps.family import Case, Family, Half
 
-Half = Literal["develop", "report"]
 FEW = "few rows for each pair"
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.traps.families.simulated import Rewards, Table, drawn, normal
-from gradientdice.experiments.traps.family import Case, Family
+from gradientdice.experiments.traps.family import Case, Family, Half
 from gradientdice.mdp import TabularMDP
 from gradientdice.policies import TabularPolicy
 
-Half = Literal["develop", "report"]
 STARTS, EPISODES = "few initial states", "few episodes"
 
 

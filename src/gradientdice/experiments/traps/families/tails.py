@@ -5,8 +5,6 @@ The honest ones are of the same sizes, with rewards that are bounded or have lig
 
 from __future__ import annotations
 
-from typing import Literal
-
 from gradientdice.estimators import PDIS, WPDIS
 from gradientdice.experiments.traps.families.simulated import (
     Drift,
@@ -19,9 +17,8 @@ from gradientdice.experiments.traps.families.simulated import (
     pareto,
     rare,
 )
-from gradientdice.experiments.traps.family import Case, Family
+from gradientdice.experiments.traps.family import Case, Family, Half
 
-Half = Literal["develop", "report"]
 HEAVY, RARE, CLICKS = "heavy-tailed rewards", "rare large rewards", "rare clicks"
 
 

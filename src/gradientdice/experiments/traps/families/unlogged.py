@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Literal
 
 import numpy as np
 
 from gradientdice.experiments.coverage.problems import Problem
-from gradientdice.experiments.traps.family import Case, Family
+from gradientdice.experiments.traps.family import Case, Family, Half
 from gradientdice.mdp import TabularMDP
 from gradientdice.policies import TabularPolicy
 
@@ -44,9 +43,7 @@ def families() -> list[Family]:
     ]
 
 
-def _family(
-    name: str, make: Callable[[], Problem], rows: int, discount: float, half: Literal["develop", "report"]
-) -> Family:
+def _family(name: str, make: Callable[[], Problem], rows: int, discount: float, half: Half) -> Family:
     problem = cache(make)
 
     def log(rng: np.random.Generator) -> Case:

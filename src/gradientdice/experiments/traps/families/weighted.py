@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
 from gradientdice.experiments.coverage.problems import problems
 from gradientdice.experiments.traps.drift import Drift
-from gradientdice.experiments.traps.family import Case, Family
+from gradientdice.experiments.traps.family import Case, Family, Half
 from gradientdice.mdp import TabularMDP
 from gradientdice.policies import TabularPolicy
 
 TRAP = "weighted episodes"
-Half = Literal["develop", "report"]
 
 
 def families() -> list[Family]:
