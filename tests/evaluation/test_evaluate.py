@@ -84,7 +84,9 @@ def test_summary_json_and_card(setting):
     assert "90% interval" in text and "verdict" in text and f"{estimate.value:.6g}" in text
     plain = json.loads(estimate.to_json())
     assert plain["value"] == estimate.value and plain["verdict"] == str(estimate.verdict)
-    assert plain["diagnostics"]["rank"] == 10 and len(plain["diagnostics"]["checks"]) == 9
+    assert plain["diagnostics"]["rank"] == 10 and len(plain["diagnostics"]["checks"]) == 8
+    assert [check["name"] for check in plain["checks"]] == [check.name for check in estimate.checks]
+    assert len(plain["checks"]) > len(plain["diagnostics"]["checks"])
     assert "<table>" in estimate._repr_html_()
     assert len(estimate.plot().axes) == 2
 

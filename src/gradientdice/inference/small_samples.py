@@ -35,7 +35,7 @@ class FittedPairs:
     """The rows of a table's pairs.
 
     Attributes:
-        leverage: (n,) each row's part in the weight of its pair.
+        leverage: (n,) each row's part in the weight of its pair, with that of its exact copies.
         mass: (n,) weight · ratio, in the units of the shares: share = mass · residual.
     """
 
@@ -60,7 +60,9 @@ class FittedPairs:
         size = float(with_residual @ with_residual)
         unit = float(shares @ with_residual) / size if size > least**2 else 1.0
         total = np.bincount(pair, weights)[pair]
-        return cls(np.divide(weights, total, out=np.zeros_like(total), where=total > 0), unit * product)
+        # A row and its exact copies are one observation.
+        own = np.bincount(data.units.original, weights, minlength=len(data))[data.units.original]
+        return cls(np.divide(own, total, out=np.zeros_like(total), where=total > 0), unit * product)
 
     @property
     def once(self) -> Bool[np.ndarray, " n"]:

@@ -51,9 +51,9 @@ def width_checks(
     yield below(
         "half-width ÷ what is to be decided",
         half_width / max(difference, ALIKE * spread),
-        1.0,
-        4.0,
-        "beyond 1 the interval is wider than the policy's difference to the behaviour (where they are alike: than a "
-        "quarter of the rewards' standard deviation)",
+        2.0,
+        8.0,
+        "the interval beside the policy's difference to the behaviour (where they are alike: beside a quarter of the "
+        "rewards' standard deviation)",
         "log more data near the target policy",
     )

@@ -27,6 +27,9 @@ DISCOUNTS = (0.9, 0.99)
 SIZES = (200, 1_000, 10_000)
 # The share of the behaviour's choices that are the target's own; the rest is the target's least likely action.
 OVERLAPS = {"good": 0.7, "fair": 0.2, "poor": 0.03, "bad": 0.004}
+# Thresholds may be set on these problems; they are shown on the others.
+DEVELOP = ("random 5×2", "Boyan, continuing", "ending, random 6×2")
+CHECK = "check: "
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,9 @@ def run_part(name: str, overlap: str, replications: int) -> list[dict[str, Any]]
         truth = problem.truth(discount)
         data = problem.trajectories(size, np.random.default_rng([replication, size]))
         for features, functions in classes.items():
-            cell = {"problem": name, "overlap": overlap, "discount": discount, "rows": size, "features": features}
+            half = "develop" if name in DEVELOP else "report"
+            cell = {"problem": name, "half": half, "overlap": overlap, "discount": discount, "rows": size}
+            cell |= {"features": features}
             try:
                 estimate = evaluate(data, policy, discount=discount, functions=functions)
             except InputError:
@@ -71,9 +76,9 @@ def run_part(name: str, overlap: str, replications: int) -> list[dict[str, Any]]
             assert estimate.interval is not None
             low, high = estimate.interval
             error = abs(estimate.value - truth) / float(np.std(data.rewards))
-            rows.append(
-                {**cell, "verdict": str(estimate.verdict), "inside": float(low <= truth <= high), "error": error}
-            )
+            judged = {"verdict": str(estimate.verdict), "inside": float(low <= truth <= high), "error": error}
+            figures = {f"{CHECK}{check.name}": float(check.value) for check in estimate.checks}
+            rows.append({**cell, **judged, **figures})
     return rows
 
 
