@@ -79,6 +79,12 @@ EXPERIMENTS = {
             quick="Few replications.",
         ),
         Experiment(
+            "traps",
+            "Logs that mislead, beside honest ones of the same sizes: does the verdict see it?",
+            quick="Five logs per family.",
+            options=(Option("logs", 100, "Logs per family."),),
+        ),
+        Experiment(
             "continuous",
             "The default answer on pendulum, CartPole and MountainCar, without tuning.",
             quick="Smaller and fewer logs.",

@@ -63,7 +63,8 @@ def tail_check(samples: Samples, room: float = 0.0) -> Check:
         room: how much the interval is widened for other reasons: skewness matters that much less beside it.
     """
     margin = 2 * standard_error(samples)
-    part = margin / (margin + room) if margin > 0 else 1.0
+    # Beyond twice the margin a normal tail has nothing left, and a skewed one little.
+    part = (margin / (margin + room)) ** 2 if margin > 0 else 1.0
     return below(
         "skewness of the error",
         part * largest_skewness(samples),
