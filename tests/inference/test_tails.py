@@ -71,7 +71,7 @@ def test_verdicts_on_samples(rng, draw, expected):
 def test_skewness_matters_less_in_an_interval_with_room():
     samples = [shares_of((np.arange(2_000) < 20).astype(float))]
     alone, beside = tail_check(samples), tail_check(samples, room=2 * standard_error(samples))
-    assert beside.value == pytest.approx(alone.value / 2) and beside.verdict is Verdict.TRUST
+    assert beside.value == pytest.approx(alone.value / 4) and beside.verdict is Verdict.TRUST
 
 
 def test_a_symmetric_error_has_students_interval_to_the_last_bit(rng):

@@ -21,7 +21,7 @@ DRAWS = 100
 def dependence(
     parts: Iterable[tuple[Sequence[Float[np.ndarray, "m k"] | csr_array], Float[np.ndarray, "m draws"]]],
 ) -> float:
-    """The score of all groups of instruments with all targets together.
+    """The score of all groups of instruments with all targets together; 0 without targets.
 
     Args:
         parts: for each target, the groups of instruments (one row per step) and the target, its random versions after
@@ -32,7 +32,7 @@ def dependence(
         for group in groups:
             sums = np.sum(np.asarray(group.T @ versions) ** 2, axis=0)
             total = total + np.maximum(normal_scores(sums), 0.0) ** 2
-    return float(normal_scores(np.asarray(total))[0])
+    return 0.0 if isinstance(total, float) else float(normal_scores(total)[0])
 
 
 def normal_scores(sums: Float[np.ndarray, " draws"]) -> Float[np.ndarray, " draws"]:

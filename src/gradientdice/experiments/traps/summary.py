@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
 import pandas as pd
 
-from gradientdice.experiments.frames import column, rows_where
+from gradientdice.experiments.frames import column, records, rows_where
 from gradientdice.experiments.traps.families import families
 from gradientdice.experiments.traps.family import Family
 
@@ -67,10 +68,16 @@ def summaries(frame: pd.DataFrame) -> dict[str, Summary]:
 
 
 def before() -> dict[str, Summary]:
-    """The same with the version before; `before.csv` was written by this experiment's `run` on that version."""
+    """The same with the version before; `before.csv` is the summary of this experiment's run on that version."""
     text = files("gradientdice.experiments.traps").joinpath("before.csv")
     with text.open(encoding="utf-8") as source:
-        return summaries(pd.read_csv(source))
+        rows = records(pd.read_csv(source))
+    return {row.pop("family"): Summary(**{key: _known(value) for key, value in row.items()}) for row in rows}
+
+
+def _known(value: Any) -> Any:
+    """None for what pandas read as a NaN."""
+    return None if pd.isna(value) else value
 
 
 def _mean(frame: pd.DataFrame) -> float | None:
