@@ -27,12 +27,14 @@ def dependence(
         parts: for each target, the groups of instruments (one row per step) and the target, its random versions after
             it. The random versions of all targets belong together, draw by draw.
     """
-    total: np.ndarray | float = 0.0
-    for groups, versions in parts:
-        for group in groups:
-            sums = np.sum(np.asarray(group.T @ versions) ** 2, axis=0)
-            total = total + np.maximum(normal_scores(sums), 0.0) ** 2
-    return 0.0 if isinstance(total, float) else float(normal_scores(total)[0])
+    scores = [
+        normal_scores(np.sum(np.asarray(group.T @ versions) ** 2, axis=0))
+        for groups, versions in parts
+        for group in groups
+    ]
+    if not scores:
+        return 0.0
+    return float(normal_scores(np.sum(np.maximum(scores, 0.0) ** 2, axis=0))[0])
 
 
 def normal_scores(sums: Float[np.ndarray, " draws"]) -> Float[np.ndarray, " draws"]:
