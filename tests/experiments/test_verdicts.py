@@ -4,8 +4,12 @@ import pandas as pd
 import pytest
 
 from gradientdice.experiments.coverage.problems import problems
+from gradientdice.experiments.store import ResultStore
 from gradientdice.experiments.verdicts import run as experiment
+from gradientdice.experiments.verdicts.figures import draw_all
 from gradientdice.experiments.verdicts.run import QUICK, run_part
+
+FIGURES = ("verdicts",)
 
 
 @pytest.fixture(scope="module")
@@ -25,17 +29,24 @@ def test_a_table_answers_logs_with_missing_pairs(frame):
 
 
 def test_the_page_counts_each_verdict(frame, page):
-    text = page("verdicts", frame, QUICK)
+    text = page("verdicts", frame, QUICK, FIGURES)
     for verdict in ("trust", "caution", "do not trust"):
         assert f"\n| {verdict} | {(frame['verdict'] == verdict).sum():,} |" in text
     assert f"{len(frame)} logs" in text
 
 
+def test_the_figure_has_a_curve_for_each_check(frame, tmp_path):
+    figures = draw_all(ResultStore(tmp_path / "out", "verdicts", {}), frame)
+    assert set(figures) == set(FIGURES) and figures["verdicts"].stat().st_size > 30_000
+    assert {"check: effective sample size", "threshold: effective sample size"} <= set(frame.columns)
+    assert set(frame["half"]) == {"develop"}
+
+
 def test_the_page_says_that_logs_were_refused_only_if_some_were(frame, page):
     answered = frame.assign(verdict="trust", inside=1.0, error=0.1)
-    assert "none was refused" in page("verdicts", answered, QUICK)
+    assert "none was refused" in page("verdicts", answered, QUICK, FIGURES)
     some = answered.assign(verdict=frame["features"].map({"right": "trust", "misspecified": "refused"}))
-    text = " ".join(page("verdicts", some, QUICK).split())
+    text = " ".join(page("verdicts", some, QUICK, FIGURES).split())
     assert "50% were refused (0% with the table, 100% with the wrong features)" in text
     assert "none was refused" not in text and "| caution | 0 |" in text
 

@@ -8,6 +8,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.experiments.continuous.environments import cart_pole
+from gradientdice.experiments.coverage.problems import problems
 from gradientdice.experiments.traps.families import families
 from gradientdice.inference.checks import Check
 from gradientdice.inference.kernel_history import MOST_STEPS, KernelHistory
@@ -136,3 +137,27 @@ def test_a_behaviour_per_episode_and_one_that_learns_are_legitimate():
     slowly = np.log(np.linspace(0.3, 0.7, 4_000))
     assert known(probability_deviation(replace(data, episodes=None, behavior_log_probs=slowly))) < 0.01
     assert probability_deviation(replace(data, behavior_log_probs=None)) is None
+
+
+def test_a_world_that_changed_is_seen_and_a_behaviour_that_changed_is_not():
+    """Both change half way: rewards in one log, the behaviour in the other."""
+    found = {}
+    for name, less, other in (("same", 0.0, 0.5), ("world", 0.4, 0.5), ("behaviour", 0.0, 0.85)):
+        values = []
+        for seed in range(5):
+            rng = np.random.default_rng([seed, 5])
+            problem = problems()["random 5×2"]()
+            first = problem.trajectories(1000, rng)
+            later = replace(problem, behavior=np.tile([1 - other, other], (5, 1))).trajectories(1000, rng)
+            data = gd.Transitions(
+                *(np.append(getattr(first, k), getattr(later, k)) for k in ("states", "actions")),
+                np.append(first.rewards, later.rewards - less),
+                np.append(first.next_states, later.next_states),
+                episodes=np.append(known(first.episodes), known(later.episodes) + 10_000),
+            )
+            estimate = gd.evaluate(data, gd.TabularPolicy(problem.target), discount=0.9)
+            values.append({check.name: check for check in estimate.checks}["change over the log"])
+        found[name] = values
+    assert all(check.verdict is gd.Verdict.DO_NOT_TRUST for check in found["world"])
+    for name in ("same", "behaviour"):
+        assert sum(check.verdict is gd.Verdict.TRUST for check in found[name]) >= 4

@@ -8,7 +8,7 @@ import pandas as pd
 
 from gradientdice.experiments.frames import column, groups, kept, rows_where
 from gradientdice.experiments.markdown import number, table
-from gradientdice.experiments.verdicts.run import DISCOUNTS, OVERLAPS, SIZES, Scale
+from gradientdice.experiments.verdicts.run import DEVELOP, DISCOUNTS, OVERLAPS, SIZES, Scale
 
 VERDICTS = ("trust", "caution", "do not trust")
 CLASSES = {"right": "the table", "misspecified": "the wrong features"}
@@ -39,7 +39,9 @@ def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
             f"{_refused_share(rows)} with {CLASSES[features]}" for (features,), rows in groups(frame, "features")
         ),
         "by_verdict": table(HEADER, [_row(verdict, rows_where(answered, verdict=verdict)) for verdict in VERDICTS]),
-        "by_features_and_overlap": _by_features_and_overlap(answered),
+        "by_half": _by(answered, "half"),
+        "first_half": ", ".join(DEVELOP),
+        "by_features_and_overlap": _by(answered, "features", "overlap"),
     }
 
 
@@ -47,14 +49,15 @@ def _refused_share(rows: pd.DataFrame) -> str:
     return f"{(column(rows, 'verdict') == 'refused').mean():.0%}"
 
 
-def _by_features_and_overlap(answered: pd.DataFrame) -> str:
+def _by(answered: pd.DataFrame, *names: str) -> str:
+    """A table with a row for each verdict in each group."""
     rows = []
-    for (features, overlap), group in groups(answered, "features", "overlap"):
+    for values, group in groups(answered, *names):
         for verdict in VERDICTS:
             found = rows_where(group, verdict=verdict)
             if len(found):
-                rows.append([features, overlap, *_row(verdict, found)])
-    return table(["features", "overlap", *HEADER], rows)
+                rows.append([*values, *_row(verdict, found)])
+    return table([*names, *HEADER], rows)
 
 
 def _row(verdict: str, rows: pd.DataFrame) -> list[str]:

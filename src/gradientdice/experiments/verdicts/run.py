@@ -29,7 +29,7 @@ SIZES = (200, 1_000, 10_000)
 OVERLAPS = {"good": 0.7, "fair": 0.2, "poor": 0.03, "bad": 0.004}
 # Thresholds may be set on these problems; they are shown on the others.
 DEVELOP = ("random 5×2", "Boyan, continuing", "ending, random 6×2")
-CHECK = "check: "
+CHECK, THRESHOLD = "check: ", "threshold: "
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,7 @@ def run_part(name: str, overlap: str, replications: int) -> list[dict[str, Any]]
             error = abs(estimate.value - truth) / float(np.std(data.rewards))
             judged = {"verdict": str(estimate.verdict), "inside": float(low <= truth <= high), "error": error}
             figures = {f"{CHECK}{check.name}": float(check.value) for check in estimate.checks}
+            figures |= {f"{THRESHOLD}{check.name}": float(check.caution) for check in estimate.checks}
             rows.append({**cell, **judged, **figures})
     return rows
 
