@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
+from functools import cache
 from typing import Any
 
 PACKAGES = ("gradientdice", "numpy", "scipy", "jax", "jaxlib", "pandas")
@@ -15,6 +16,7 @@ def provenance(**settings: Any) -> dict[str, Any]:
     return {"python": platform.python_version(), "platform": platform.platform(), "versions": versions, **settings}
 
 
+@cache
 def _version(name: str) -> str:
     try:
         return importlib.metadata.version(name)

@@ -150,7 +150,8 @@ def test_a_world_that_changed_is_seen_and_a_behaviour_that_changed_is_not():
             first = problem.trajectories(1000, rng)
             later = replace(problem, behavior=np.tile([1 - other, other], (5, 1))).trajectories(1000, rng)
             data = gd.Transitions(
-                *(np.append(getattr(first, k), getattr(later, k)) for k in ("states", "actions")),
+                np.append(first.states, later.states),
+                np.append(first.actions, later.actions),
                 np.append(first.rewards, later.rewards - less),
                 np.append(first.next_states, later.next_states),
                 episodes=np.append(known(first.episodes), known(later.episodes) + 10_000),

@@ -37,6 +37,20 @@ def dependence(
     return float(normal_scores(np.sum(np.maximum(scores, 0.0) ** 2, axis=0))[0])
 
 
+def signed(target: Float[np.ndarray, " m"], signs: Float[np.ndarray, "m draws"]) -> Float[np.ndarray, "m versions"]:
+    """A target, and its versions with random signs."""
+    versions = np.empty((len(target), 1 + signs.shape[1]))
+    versions[:, 0] = target
+    np.multiply(target[:, None], signs, out=versions[:, 1:])
+    return versions
+
+
+def random_signs(count: int, rng: np.random.Generator) -> Float[np.ndarray, "m draws"]:
+    """Signs for the random versions."""
+    bits = np.unpackbits(rng.integers(256, size=(count, -(-DRAWS // 8)), dtype=np.uint8), axis=1)
+    return 2.0 * bits[:, :DRAWS] - 1.0
+
+
 def normal_scores(sums: Float[np.ndarray, " draws"]) -> Float[np.ndarray, " draws"]:
     """Sums of squares as standard normal scores, by the mean and the variance of all but the first; 0 without any."""
     mean, variance = float(sums[1:].mean()), float(sums[1:].var(ddof=1))

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.functions.kernel import as_inputs
-from gradientdice.inference.dependence import DRAWS, dependence
+from gradientdice.inference.dependence import dependence, random_signs, signed
 from gradientdice.inference.past import Past
 
 # Steps that are looked at: of more, what the regressions miss would be seen too.
@@ -46,7 +46,7 @@ class KernelHistory:
         self._groups = [self._regression.residuals(before), self._regression.residuals(means)]
         self._reward = self._target(data.rewards[past.rows])
         self._is_exact = self._reward is None and self._leaves_little(_moves(data, past))
-        self._signs = rng.choice([-1.0, 1.0], size=(int(past.known.sum()), DRAWS))
+        self._signs = random_signs(int(past.known.sum()), rng)
 
     def dependence(self, residual: Float[np.ndarray, " n"] | None) -> float:
         """How much rewards, and residuals r + γV' − Q if given, depend on the past, in deviations of noise.
@@ -65,8 +65,7 @@ class KernelHistory:
         groups = [group[known] for group in groups]
         parts = []
         for target in targets:
-            values = target[known, None]
-            parts.append((groups, np.column_stack([values, values * self._signs])))
+            parts.append((groups, signed(target[known], self._signs)))
         return dependence(parts) if parts else 0.0
 
     def change(self, eras: Int[np.ndarray, " n"], residual: Float[np.ndarray, " n"] | None) -> float:
@@ -77,8 +76,8 @@ class KernelHistory:
         targets = [target for target in (own, self._reward) if target is not None]
         era = eras[self._past.rows]
         group = self._regression.residuals(np.eye(era.max() + 1)[era])
-        signs = self._rng.choice([-1.0, 1.0], size=(len(era), DRAWS))
-        parts = [([group], np.column_stack([target, target[:, None] * signs])) for target in targets]
+        signs = random_signs(len(era), self._rng)
+        parts = [([group], signed(target, signs)) for target in targets]
         return dependence(parts) if parts else 0.0
 
     def _leaves_little(self, moves: tuple[np.ndarray, np.ndarray]) -> bool:

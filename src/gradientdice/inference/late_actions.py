@@ -13,16 +13,16 @@ from jaxtyping import Float, Int
 from gradientdice.data.transitions import Transitions
 from gradientdice.functions.kernel import as_inputs
 from gradientdice.inference.checks import Check, below
-from gradientdice.inference.dependence import DRAWS, dependence
+from gradientdice.inference.dependence import dependence, random_signs, signed
 from gradientdice.inference.past import Past
 
 # Steps that are looked at.
-MOST_STEPS = 5_000
+MOST_STEPS = 3_000
 # An effect of so many deviations is not noise; below the second there is none to see, and one of less than this share
 # of another is weak beside it.
 SEEN, NONE, WEAK = 5.0, 2.0, 1 / 3
 # Random functions of a table's state whose means are looked at.
-FUNCTIONS = 8
+FUNCTIONS = 4
 
 
 def late_actions_check(data: Transitions, seed: int) -> Check | None:
@@ -60,10 +60,8 @@ def action_effects(data: Transitions, past: Past, seed: int) -> tuple[float, flo
 def _effect(places: np.ndarray, outcomes: np.ndarray, actions: np.ndarray, rng: np.random.Generator) -> float:
     """How much outcomes go with actions, both less what the place says."""
     outcomes, actions = (_less(places, columns) for columns in (outcomes, actions))
-    signs = rng.choice([-1.0, 1.0], size=(len(places), DRAWS))
-    return dependence(
-        [([actions], np.column_stack([column, column[:, None] * signs])) for column in outcomes.T if column.any()]
-    )
+    signs = random_signs(len(places), rng)
+    return dependence(([actions], signed(column, signs)) for column in outcomes.T if column.any())
 
 
 def _columns(data: Transitions, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -107,6 +107,6 @@ def _centred(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
 
 def _within_pairs(pairs: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The steps pair by pair, and (m, draws) the same steps with those of each pair in random order."""
-    places = np.argsort(pairs, kind="stable")
-    orders = np.column_stack([np.lexsort((rng.random(len(pairs)), pairs)) for _ in range(DRAWS)])
-    return places, orders
+    # A number below 1 does not change the order of the pairs.
+    orders = np.argsort(pairs + rng.random((DRAWS, len(pairs))), axis=1)
+    return np.argsort(pairs, kind="stable"), orders.T
