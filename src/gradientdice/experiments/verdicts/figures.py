@@ -22,15 +22,15 @@ from gradientdice.experiments.verdicts.run import CHECK, THRESHOLD
 
 BLUE, ORANGE = "#0072B2", "#D55E00"
 BINS = 6
-# A check with fewer different values has no curve.
-FEWEST_VALUES = 30
+# A check whose middle nine tenths lie within this share of its threshold has no curve to show.
+NARROW = 0.01
 
 
 def draw_all(store: ResultStore, frame: pd.DataFrame) -> dict[str, Path]:
     """Writes the figure as PNG and PDF; name -> PNG."""
     answered = kept(frame, column(frame, "verdict") != "refused")
     checks = [str(name) for name in answered.columns if str(name).startswith(CHECK)]
-    names = [name for name in checks if column(answered, name).nunique() >= FEWEST_VALUES]
+    names = [name for name in checks if _has_curve(answered, name)]
     columns = 4
     rows = math.ceil(len(names) / columns)
     figure, axes = plt.subplots(rows, columns, figsize=(12, 2.5 * rows), layout="constrained", squeeze=False)
@@ -47,6 +47,15 @@ def draw_all(store: ResultStore, frame: pd.DataFrame) -> dict[str, Path]:
     return store.write_figures({"verdicts": figure})
 
 
+def _has_curve(answered: pd.DataFrame, name: str) -> bool:
+    low, high = np.quantile(column(answered, name).dropna(), [0.05, 0.95])
+    return bool(high - low > NARROW * _threshold(answered, name))
+
+
+def _threshold(answered: pd.DataFrame, name: str) -> float:
+    return float(column(answered, name.replace(CHECK, THRESHOLD)).dropna().iloc[0])
+
+
 def _draw(axis: Axes, answered: pd.DataFrame, name: str) -> None:
     for half, style in (("develop", {"alpha": 0.4, "linestyle": "--"}), ("report", {"alpha": 1.0})):
         rows = rows_where(answered, half=half).dropna(subset=[name])
@@ -56,13 +65,14 @@ def _draw(axis: Axes, answered: pd.DataFrame, name: str) -> None:
         options: dict[str, Any] = {"markersize": 3.5, "linewidth": 1.2, **style}
         axis.plot(curve["middle"], curve["inside"], color=BLUE, marker="o", **options)
         axis.plot(curve["middle"], curve["error"], color=ORANGE, marker="s", **options)
-    thresholds = column(answered, name.replace(CHECK, THRESHOLD)).dropna()
-    if len(thresholds):
-        axis.axvline(float(thresholds.iloc[0]), color="black", linestyle=":", linewidth=1)
+    axis.axvline(_threshold(answered, name), color="black", linestyle=":", linewidth=1)
     axis.axhline(0.95, color=BLUE, linewidth=0.5, alpha=0.5)
     axis.set_title(name.removeprefix(CHECK), fontsize=9)
     axis.set_ylim(0, 1.03)
-    if float(column(answered, name).abs().max()) > 50:
+    values = column(answered, name).dropna()
+    if float(values.min()) > 0 and float(values.max()) > 50 * float(values.min()):
+        axis.set_xscale("log")
+    elif float(values.abs().max()) > 50:
         axis.set_xscale("symlog", linthresh=1.0)
     axis.tick_params(labelsize=7)
     axis.grid(alpha=0.3)
