@@ -144,7 +144,7 @@ def _table_values(problem: Problem, discount: float) -> tuple[float | None, floa
 
     dependence = None if past is None else table_dependence(past, *columns(past.rows), problem.seed)
     rows = np.linspace(0, len(data) - 1, min(len(data), MOST_ROWS)).astype(np.int64)
-    return dependence, table_change(_eras(len(data))[rows], *columns(rows), problem.seed)
+    return dependence, table_change(_eras(len(data))[rows], *columns(rows))
 
 
 History = Callable[[np.ndarray | None], tuple[float, float]]
@@ -168,9 +168,8 @@ def _history(problem: Problem) -> tuple[History | None, tuple[float, float]]:
 
     def in_table(residual: np.ndarray | None) -> tuple[float, float]:
         own = rewards if residual is None else residual[rows]
-        seed = problem.seed
-        change = table_change(eras[rows], *codes, rewards, own, seed)
-        return table_dependence(past, *codes, rewards, own, seed), change
+        change = table_change(eras[rows], *codes, rewards, own)
+        return table_dependence(past, *codes, rewards, own, problem.seed), change
 
     return in_table, TABLE_THRESHOLDS
 

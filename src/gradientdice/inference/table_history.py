@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Integer
 from scipy.sparse import csr_array, hstack
 
-from gradientdice.inference.dependence import DRAWS, dependence
+from gradientdice.inference.dependence import DRAWS, chi_square_score, dependence
 from gradientdice.inference.past import Past
 
 # Past shares of more actions than this, the most frequent ones, say little more.
@@ -22,8 +22,8 @@ MOST_ACTIONS = 8
 
 def table_dependence(
     past: Past,
-    states: Int[np.ndarray, " m"],
-    actions: Int[np.ndarray, " m"],
+    states: Integer[np.ndarray, " m"],
+    actions: Integer[np.ndarray, " m"],
     rewards: Float[np.ndarray, " m"],
     residual: Float[np.ndarray, " m"],
     seed: int,
@@ -38,17 +38,35 @@ def table_dependence(
 
 def table_change(
     eras: Int[np.ndarray, " m"],
-    states: Int[np.ndarray, " m"],
-    actions: Int[np.ndarray, " m"],
+    states: Integer[np.ndarray, " m"],
+    actions: Integer[np.ndarray, " m"],
     rewards: Float[np.ndarray, " m"],
     residual: Float[np.ndarray, " m"],
-    seed: int,
 ) -> float:
-    """How much rewards and residuals depend on the era in which they were logged, in standard deviations of noise."""
+    """How much rewards and residuals depend on the era in which they were logged, in standard deviations of noise.
+
+    It is an analysis of variance within each pair, and one of what all pairs have in common; the largest of the scores.
+    """
     _, _, pairs = _numbered(states, actions)
-    ones = np.ones(len(pairs))
-    groups = [_columns(eras, ones), _columns(pairs * (eras.max() + 1) + eras, ones)]
-    return _score(groups, [residual, rewards], pairs, seed)
+    return max(score for values in (residual, rewards) for score in _era_scores(_centred(values, pairs), pairs, eras))
+
+
+def _era_scores(values: np.ndarray, pairs: np.ndarray, eras: np.ndarray) -> list[float]:
+    """Scores of sums over eras of values with mean 0 in each pair: pair by pair, and for all pairs together."""
+    count = int(eras.max()) + 1
+    cells = np.bincount(pairs * count + eras, minlength=(pairs.max() + 1) * count).reshape(-1, count)
+    sums = np.bincount(pairs * count + eras, values, minlength=cells.size).reshape(cells.shape)
+    rows = cells.sum(axis=1)
+    variance = np.bincount(pairs, values**2) / np.maximum(rows - 1, 1)
+    used = (variance > 1e-12 * float(np.mean(values**2))) & (rows > 1)
+    if not used.any():
+        return [0.0]
+    cells, sums, variance = cells[used], sums[used], variance[used]
+    inside = np.divide(sums**2, cells, out=np.zeros_like(sums), where=cells > 0) / variance[:, None]
+    each = chi_square_score(float(inside.sum()), int(np.sum(np.count_nonzero(cells, axis=1) - 1)))
+    noise = variance @ cells
+    common = chi_square_score(float(np.sum(sums.sum(axis=0)[noise > 0] ** 2 / noise[noise > 0])), count - 1)
+    return [each, common]
 
 
 def _numbered(states: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
