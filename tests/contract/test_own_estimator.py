@@ -106,7 +106,11 @@ def test_without_a_closed_form_it_is_refused_with_what_would_work(log):
         gd.evaluate(data, policy, Plain(0.8))
 
 
-@pytest.mark.parametrize("own", [Plain(0.5), Solved(0.5), Bare(0.5)], ids=["dataclass", "closed form", "plain class"])
+@pytest.mark.parametrize(
+    "own",
+    [pytest.param(Plain(0.5), marks=pytest.mark.slow), pytest.param(Solved(0.5), marks=pytest.mark.slow), Bare(0.5)],
+    ids=["dataclass", "closed form", "plain class"],
+)
 def test_a_saddle_objective_of_ones_own_is_learned(own, log):
     _, policy, data = log
     solver = gd.PrimalDual(500, 0.05, batch_size=4)

@@ -46,12 +46,12 @@ def test_copied_logs_have_copies(name):
 
 @pytest.mark.parametrize("name", DEVELOP)
 def test_an_interval_that_is_trusted_holds_the_value(name):
-    """On 40 logs. Where a few episodes have large weights the verdict is caution, but the interval holds the value."""
+    """On 20 logs. Where a few episodes have large weights the verdict is caution, but the interval holds the value."""
     truth = OURS[name].truth()
-    rows = [judged(name, seed, truth) for seed in range(40)]
+    rows = [judged(name, seed, truth) for seed in range(20)]
     trusted = [row for row in rows if row["verdict"] == "trust"]
-    assert sum(row["inside"] for row in rows) >= 33  # 38 are expected; fewer than 33 come in 1 of 1,400 such tests
+    assert sum(row["inside"] for row in rows) >= 15  # 19 are expected; fewer than 15 come in 1 of 3,000 such tests
     if OURS[name].trap == copies.TRAP and "%" not in name:
         assert not trusted and all("copies" in row["why"] for row in rows)
     elif "%" in name:
-        assert len(trusted) >= 32
+        assert len(trusted) >= 16

@@ -162,3 +162,13 @@ def test_a_world_that_changed_is_seen_and_a_behaviour_that_changed_is_not():
     assert all(check.verdict is gd.Verdict.DO_NOT_TRUST for check in found["world"])
     for name in ("same", "behaviour"):
         assert sum(check.verdict is gd.Verdict.TRUST for check in found[name]) >= 4
+
+
+def test_rewards_without_noise_do_not_change(rng):
+    """What is left of them is rounding, in which anything can be seen."""
+    mdp, target, data_dist = random_problem(0)
+    for _ in range(5):
+        data = mdp.sample(5000, data_dist, rng)
+        assert len(np.unique(data.rewards)) <= 10
+        estimate = gd.evaluate(data, gd.TabularPolicy(target), discount=0.9)
+        assert {check.name: check for check in estimate.checks}["change over the log"].value < 3.5

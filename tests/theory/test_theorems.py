@@ -249,7 +249,7 @@ class TestFiniteSamples:
         from gradientdice.solvers.stochastic.fits import as_solution, train
 
         mdp, target, data_dist = random_problem(0, states=4)
-        estimator, seeds, counts = gd.GradientDICE(0.9), range(32), [500, 2_000, 8_000, 32_000]
+        estimator, seeds, counts = gd.GradientDICE(0.9), range(32), [500, 2_000, 8_000]
         source, recorder = _source(mdp, target, data_dist, 0.9)
         moments = gd.Moments.exact(mdp, target, np.eye(8), data_dist)
         means = []

@@ -16,6 +16,8 @@ from scipy.sparse import csr_array, hstack
 from gradientdice.inference.dependence import DRAWS, chi_square_score, dependence
 from gradientdice.inference.past import Past
 
+# Deviations below this share of the values themselves are rounding.
+ROUNDING = 1e-9
 # Past shares of more actions than this, the most frequent ones, say little more.
 MOST_ACTIONS = 8
 
@@ -48,17 +50,18 @@ def table_change(
     It is an analysis of variance within each pair, and one of what all pairs have in common; the largest of the scores.
     """
     _, _, pairs = _numbered(states, actions)
-    return max(score for values in (residual, rewards) for score in _era_scores(_centred(values, pairs), pairs, eras))
+    return max(score for values in (residual, rewards) for score in _era_scores(values, pairs, eras))
 
 
-def _era_scores(values: np.ndarray, pairs: np.ndarray, eras: np.ndarray) -> list[float]:
-    """Scores of sums over eras of values with mean 0 in each pair: pair by pair, and for all pairs together."""
+def _era_scores(raw: np.ndarray, pairs: np.ndarray, eras: np.ndarray) -> list[float]:
+    """Scores of what is left of some values in each era, less their means in each pair: by pair, and for all pairs."""
+    values = _centred(raw, pairs)
     count = int(eras.max()) + 1
     cells = np.bincount(pairs * count + eras, minlength=(pairs.max() + 1) * count).reshape(-1, count)
     sums = np.bincount(pairs * count + eras, values, minlength=cells.size).reshape(cells.shape)
     rows = cells.sum(axis=1)
     variance = np.bincount(pairs, values**2) / np.maximum(rows - 1, 1)
-    used = (variance > 1e-12 * float(np.mean(values**2))) & (rows > 1)
+    used = (variance > (ROUNDING * float(np.abs(raw).max())) ** 2) & (rows > 1)
     if not used.any():
         return [0.0]
     cells, sums, variance = cells[used], sums[used], variance[used]

@@ -110,8 +110,13 @@ def test_agrees_with_the_recursion_over_episodes(problem):
     assert returns.min() - 1e-12 <= answer(gd.MAGIC(0.9), data, target).value <= returns.max() + 1e-12
 
 
+SLOW = pytest.mark.slow
+
+
 @pytest.mark.parametrize("kind", TWO)
-@pytest.mark.parametrize("problem, discount", [(ladder, 0.9), (loop, 0.97), (leak, 0.9)])
+@pytest.mark.parametrize(
+    "problem, discount", [pytest.param(ladder, 0.9, marks=SLOW), (loop, 0.97), pytest.param(leak, 0.9, marks=SLOW)]
+)
 def test_intervals_cover_the_infinite_horizon_value(kind, problem, discount):
     mdp, target, _, _ = problem()
     truth, values, errors, covered = mdp.value(target, discount), [], [], 0
