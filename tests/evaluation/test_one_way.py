@@ -35,7 +35,7 @@ def linear_system(seed, rows=1200, dimension=4):
     return data, gd.SamplingPolicy(lambda states, rng: -0.5 * states[:, :1] + 0.3 * rng.normal(size=(len(states), 1)))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 def test_the_pick_of_compare_is_the_answer_of_evaluate(seed):
     data, policy = linear_system(seed)
     estimate = gd.evaluate(data, policy, discount=0.99)

@@ -61,7 +61,7 @@ def test_the_average_reward_needs_a_constant():
         gd.FQE(1.0).answer(gd.Problem(data, policy, functions, 0))
 
 
-@pytest.mark.parametrize("discount", [0.8, 1.0])
+@pytest.mark.parametrize("discount", [0.8, pytest.param(1.0, marks=pytest.mark.slow)])
 def test_networks_find_the_value_but_no_interval(discount):
     case = problem(1, ending=True)
     data = case.sample(3000, np.random.default_rng(0))

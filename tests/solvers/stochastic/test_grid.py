@@ -59,7 +59,7 @@ def test_runs_of_one_seed_see_the_same_transitions():
     np.testing.assert_allclose(three.curve[1, 1], one.curve[0, 0], rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["table", "networks"])
+@pytest.mark.parametrize("kind", ["table", pytest.param("networks", marks=pytest.mark.slow)])
 def test_the_way_of_accelerators_gives_the_same_numbers(kind, monkeypatch):
     """They advance all runs together, block by block, with records as a program of their own."""
     own = group(kind, [0.01, 0.02])

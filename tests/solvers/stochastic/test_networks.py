@@ -16,8 +16,18 @@ from solvers.stochastic.small import one_hot_log
 WRONG: Any = [64]
 
 
+SLOW = pytest.mark.slow
+
+
 @pytest.mark.parametrize(
-    "estimator", [gd.GradientDICE(0.8), gd.GenDICE(0.8), gd.DualDICE(0.8, power=2.0), gd.GradientDICE(1.0)], ids=repr
+    "estimator",
+    [
+        gd.GradientDICE(0.8),
+        pytest.param(gd.GenDICE(0.8), marks=SLOW),
+        pytest.param(gd.DualDICE(0.8, power=2.0), marks=SLOW),
+        gd.GradientDICE(1.0),
+    ],
+    ids=repr,
 )
 def test_networks_find_the_value_of_a_small_mdp(estimator):
     mdp, target, data, policy = one_hot_log(4000)
