@@ -1,6 +1,7 @@
 """`sweep`: the same numbers as single runs, any memory bound, provenance, a user's own classes, refusals."""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,7 @@ def test_linear_features_run_beside_a_table(log):
     assert last == pytest.approx(fit.value, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_networks_say_where_the_mean_ratio_starts():
     _, _, data, policy = one_hot_log(300)
     solver = gd.PrimalDual(20, 0.01, 16, record_every=10)
@@ -169,7 +171,7 @@ KINDS = {"table": gd.Tabular(5, 2), "networks": gd.MLP((4,))}
 @pytest.fixture(scope="module")
 def of_the_library(log):
     both = [gd.GradientDICE(0.5), gd.GradientDICE(0.9)]
-    return {kind: swept(log, both, KINDS[kind], BRIEF, seeds=2) for kind in KINDS}
+    return cache(lambda kind: swept(log, both, KINDS[kind], BRIEF, seeds=2))
 
 
 @pytest.mark.parametrize(
@@ -177,14 +179,14 @@ def of_the_library(log):
     [
         ([Mine(0.5), Mine(0.9)], "table"),
         ([Plain(0.5), Plain(0.9)], "table"),
-        ([Plain(0.5), Plain(0.9)], "networks"),
+        pytest.param([Plain(0.5), Plain(0.9)], "networks", marks=pytest.mark.slow),
         ([Computed(2.0), Computed(10.0)], "table"),
         ([Branching(0.5), Branching(0.9)], "table"),
     ],
     ids=["dataclass", "plain class", "plain class with networks", "properties", "branching"],
 )
 def test_a_users_own_class_is_taken_by_its_protocol(log, of_the_library, own, kind):
-    mine, theirs = swept(log, own, KINDS[kind], BRIEF, seeds=2), of_the_library[kind]
+    mine, theirs = swept(log, own, KINDS[kind], BRIEF, seeds=2), of_the_library(kind)
     assert set(mine["estimator"]) == {type(own[0]).__name__}
     for column in ("value", "mean_ratio"):
         np.testing.assert_allclose(mine[column], theirs[column], rtol=1e-5, atol=1e-6)

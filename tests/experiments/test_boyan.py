@@ -35,6 +35,7 @@ def tiny(tmp_path_factory):
     return folder / "out", store, tables
 
 
+@pytest.mark.slow
 def test_tables_have_every_run_and_no_nan(tiny):
     folder, _, tables = tiny
     assert len(tables.runs) == sum(len(cell.cases) for cell in cells(TINY)) * 3
@@ -47,6 +48,7 @@ def test_tables_have_every_run_and_no_nan(tiny):
     assert {"curves.csv", "closed_form.parquet", "manifest.json"} <= {path.name for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_resumes_with_the_same_numbers(tiny, monkeypatch):
     folder, _, tables = tiny
     parts = sorted((folder / "parts").iterdir())
@@ -60,12 +62,29 @@ def test_an_interrupted_run_resumes_with_the_same_numbers(tiny, monkeypatch):
     np.testing.assert_array_equal(again.runs["final_error"], tables.runs["final_error"])
 
 
+@pytest.mark.slow
 def test_other_settings_do_not_overwrite_without_force(tiny):
     folder, _, _ = tiny
     before = (folder / "runs.parquet").read_bytes()
     with pytest.raises(gd.InputError, match="--force"):
         experiment.run(folder, Scale(steps=100, record_every=20, runs=2))
     assert (folder / "runs.parquet").read_bytes() == before
+
+
+def test_a_few_programs_of_the_grid(tmp_path, monkeypatch):
+    """The whole path with two of its 24 programs; the slow tests run them all, with figures and page."""
+    few = [cell for cell in cells(TINY) if cell.cases[0].study == PAPER][:2]
+    monkeypatch.setattr(experiment, "cells", lambda scale: few)
+    _, tables = experiment.run(tmp_path / "out", TINY)
+    assert len(tables.runs) == sum(len(cell.cases) for cell in few) * 3
+    assert np.isfinite(tables.runs["final_error"]).all() and np.isfinite(tables.closed_form["error"]).all()
+    monkeypatch.setattr(
+        experiment, "run_groups", lambda groups, seeds: iter(()) if not groups else pytest.fail("again")
+    )
+    _, again = experiment.run(tmp_path / "out", TINY)
+    np.testing.assert_array_equal(again.runs["final_error"], tables.runs["final_error"])
+    with pytest.raises(gd.InputError, match="--force"):
+        experiment.run(tmp_path / "out", Scale(steps=100, record_every=20, runs=2))
 
 
 def test_foreign_files_are_safe(tmp_path):
@@ -75,6 +94,7 @@ def test_foreign_files_are_safe(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
+@pytest.mark.slow
 def test_figures_and_page(tiny, page):
     _, store, tables = tiny
     figures = draw_all(store, tables)

@@ -36,6 +36,7 @@ def test_numbers_share_a_program_and_structures_do_not():
     assert plan.with_ridge and len(numbers) == 13
 
 
+@pytest.mark.slow
 def test_a_network_that_diverges_does_not_spoil_the_others():
     (alone,) = run([group("networks", [0.01])], [0, 1])
     (both,) = run([group("networks", [0.01, 1e12])], [0, 1])
@@ -81,6 +82,7 @@ np.savez(sys.argv[1], table=table.curve, networks=networks.curve)
 """
 
 
+@pytest.mark.slow
 def test_several_devices_share_a_grid(tmp_path):
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=3"}
     code, output = DEVICES.format(tests=str(TESTS)), tmp_path / "curves.npz"
