@@ -26,7 +26,7 @@ from jaxtyping import TypeCheckError, jaxtyped
 PACKAGE = "gradientdice"
 ACTIVE = os.environ.get("CHECK_SHAPES", "1") == "1"
 # Of each function, so many calls are checked in each test: a loop over a hundred logs repeats the same shapes.
-CALLS = 2
+CALLS = 3
 SHAPE = re.compile(r"\b(Float|Int|Integer|Bool|Num|Shaped|Real|Rows|Samples)\b")
 
 

@@ -177,10 +177,10 @@ def of_the_library(log):
 @pytest.mark.parametrize(
     ("own", "kind"),
     [
-        ([Mine(0.5), Mine(0.9)], "table"),
+        pytest.param([Mine(0.5), Mine(0.9)], "table", marks=pytest.mark.slow),
         ([Plain(0.5), Plain(0.9)], "table"),
         pytest.param([Plain(0.5), Plain(0.9)], "networks", marks=pytest.mark.slow),
-        ([Computed(2.0), Computed(10.0)], "table"),
+        pytest.param([Computed(2.0), Computed(10.0)], "table", marks=pytest.mark.slow),
         ([Branching(0.5), Branching(0.9)], "table"),
     ],
     ids=["dataclass", "plain class", "plain class with networks", "properties", "branching"],

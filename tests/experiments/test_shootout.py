@@ -70,6 +70,7 @@ def test_a_cell_has_a_row_for_every_estimator():
     assert by_name["BlackBox"]["value"] is None
 
 
+@pytest.mark.slow
 def test_the_two_without_a_closed_form_are_exact_with_a_table_and_learned_with_features():
     cell = run.Cell("boyan", 0.95, 1_000, 0.4, 0)
     exact = {row["estimator"]: row for row in run.saddle_points(cell)}

@@ -44,7 +44,10 @@ def test_copied_logs_have_copies(name):
     assert len(np.unique(rows, axis=0)) < 0.995 * len(data)
 
 
-@pytest.mark.parametrize("name", DEVELOP)
+SLOW = [name for name in DEVELOP if name.startswith("maintenance")]
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in DEVELOP])
 def test_an_interval_that_is_trusted_holds_the_value(name):
     """On 20 logs. Where a few episodes have large weights the verdict is caution, but the interval holds the value."""
     truth = OURS[name].truth()

@@ -78,6 +78,7 @@ class TestTheorem2:
         np.testing.assert_allclose(ours, fixed, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_robbins_monro_iterates_approach_the_fixed_point():
     mdp, target, _ = random_problem(0)
     data_dist = np.full((5, 2), 0.1)  # no rare pair, whose mode would take far longer than the rest
@@ -244,12 +245,13 @@ class TestHardExample:
 class TestFiniteSamples:
     """Proposition 2: ε_opt of the averaged iterates of Algorithm 1 falls as n^(−1/2), and stays below its bound."""
 
+    @pytest.mark.slow
     def test_rate_and_bound(self):
         from gradientdice.solvers.optimality import SaddleProblem
         from gradientdice.solvers.stochastic.fits import as_solution, train
 
         mdp, target, data_dist = random_problem(0, states=4)
-        estimator, seeds, counts = gd.GradientDICE(0.9), range(32), [500, 2_000, 8_000]
+        estimator, seeds, counts = gd.GradientDICE(0.9), range(32), [500, 2_000, 8_000, 32_000]
         source, recorder = _source(mdp, target, data_dist, 0.9)
         moments = gd.Moments.exact(mdp, target, np.eye(8), data_dist)
         means = []

@@ -25,7 +25,7 @@ def run(*arguments, **options):
     return collect(run_groups(*arguments, **options))
 
 
-@pytest.mark.parametrize("kind", ["table", "networks"])
+@pytest.mark.parametrize("kind", ["table", pytest.param("networks", marks=pytest.mark.slow)])
 def test_a_run_that_stops_goes_on_bit_for_bit(kind, tmp_path):
     own = group(kind, [0.01], optimizer=optax.adam(1.0), **EVERYTHING)
     (whole,) = run([own], [5])

@@ -47,6 +47,7 @@ def test_a_network_that_diverges_does_not_spoil_the_others():
     assert all(finite), "the last finite parameters are given"
 
 
+@pytest.mark.slow
 def test_networks_in_small_parts_are_the_same_grid():
     whole, parts = (run([group("networks", [0.01, 0.02])], range(2), max_bytes=size)[0] for size in (None, 1))
     assert same(whole, parts)

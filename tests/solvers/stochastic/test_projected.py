@@ -67,6 +67,7 @@ def test_equals_algorithm_1_written_out():
     assert solution.status is gd.Status.OUTSIDE_BALL
 
 
+@pytest.mark.slow
 def test_default_balls_hold_the_saddle_point_and_the_gap_shrinks():
     estimator, source, recorder, moments = setting()
     few, many = (gd.ProjectedPrimalDual(n).solve(estimator, source, recorder, moments) for n in (1_000, 100_000))
