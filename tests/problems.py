@@ -174,3 +174,26 @@ def log_of(kind, seed=0, rows=600):
     if kind == "weighted":
         data = replace(data, weights=rng.integers(1, 4, size=rows).astype(float))
     return data, gd.TabularPolicy(target)
+
+
+def linear_system(seed, rows=1200, dimension=4):
+    """A stable linear system in four dimensions, logged in episodes, with a policy that acts on it a little more."""
+    rng = np.random.default_rng(seed)
+    turn = 0.9 * np.linalg.qr(rng.normal(size=(dimension, dimension)))[0]
+    push = 0.3 * rng.normal(size=(1, dimension))
+    state = rng.normal(size=(rows // 20, dimension))
+    steps = []
+    for _ in range(20):
+        action = -0.2 * state[:, :1] + rng.normal(size=(len(state), 1))
+        following = state @ turn.T + action @ push + 0.2 * rng.normal(size=state.shape)
+        steps.append((state, action, -(state[:, 0] ** 2), following))
+        state = following
+    states, actions, rewards, following = (np.stack(column, axis=1) for column in zip(*steps, strict=True))
+    data = gd.Transitions(
+        states.reshape(-1, dimension),
+        actions.reshape(-1, 1),
+        rewards.ravel(),
+        following.reshape(-1, dimension),
+        episodes=np.repeat(np.arange(rows // 20), 20),
+    )
+    return data, gd.SamplingPolicy(lambda states, rng: -0.5 * states[:, :1] + 0.3 * rng.normal(size=(len(states), 1)))

@@ -7,32 +7,9 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.experiments.coverage.problems import problems
-from problems import known
+from problems import known, linear_system
 
 ENDING = "ending, random 6×2"
-
-
-def linear_system(seed, rows=1200, dimension=4):
-    """A stable linear system in four dimensions, logged in episodes, with a policy that acts on it a little more."""
-    rng = np.random.default_rng(seed)
-    turn = 0.9 * np.linalg.qr(rng.normal(size=(dimension, dimension)))[0]
-    push = 0.3 * rng.normal(size=(1, dimension))
-    state = rng.normal(size=(rows // 20, dimension))
-    steps = []
-    for _ in range(20):
-        action = -0.2 * state[:, :1] + rng.normal(size=(len(state), 1))
-        following = state @ turn.T + action @ push + 0.2 * rng.normal(size=state.shape)
-        steps.append((state, action, -(state[:, 0] ** 2), following))
-        state = following
-    states, actions, rewards, following = (np.stack(column, axis=1) for column in zip(*steps, strict=True))
-    data = gd.Transitions(
-        states.reshape(-1, dimension),
-        actions.reshape(-1, 1),
-        rewards.ravel(),
-        following.reshape(-1, dimension),
-        episodes=np.repeat(np.arange(rows // 20), 20),
-    )
-    return data, gd.SamplingPolicy(lambda states, rng: -0.5 * states[:, :1] + 0.3 * rng.normal(size=(len(states), 1)))
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])

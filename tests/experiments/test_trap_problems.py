@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from gradientdice.experiments.traps.families import simulated, small, starts, tails
-from gradientdice.experiments.traps.families.simulated import Drift, Table, exponential, lognormal, normal, pareto, rare
+from gradientdice.experiments.traps.families.simulated import (
+    PushedPoint,
+    Table,
+    exponential,
+    lognormal,
+    normal,
+    pareto,
+    rare,
+)
 
 
 @pytest.mark.parametrize(
@@ -18,7 +26,7 @@ def test_rewards_have_their_means(rng, rewards):
 
 
 def test_the_value_of_a_drift_is_that_of_a_simulation(rng):
-    drift, discount, n = Drift(decay=0.7, push=0.8, slope=0.15, takes=0.7), 0.9, 20_000
+    drift, discount, n = PushedPoint(decay=0.7, push=0.8, slope=0.15, takes=0.7), 0.9, 20_000
     state, total = 0.4 * rng.normal(size=n), np.zeros(n)
     for step in range(120):
         action = rng.random(n) < drift.takes

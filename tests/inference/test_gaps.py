@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice.data.split import some_rows
 from gradientdice.inference.gaps import gap_check
 from problems import known
 
@@ -22,11 +23,6 @@ def chain(episodes=20, steps=30):
     )
 
 
-def kept(data, rows):
-    names = ("states", "actions", "rewards", "next_states", "truncated", "episodes")
-    return gd.Transitions(**{name: getattr(data, name)[rows] for name in names})
-
-
 def test_a_whole_log_has_none():
     check = known(gap_check(chain()))
     assert check.value == 0 and check.verdict is gd.Verdict.TRUST
@@ -36,7 +32,7 @@ def test_each_row_that_is_missing_inside_an_episode_is_a_gap():
     data = chain()
     rows = np.ones(len(data), dtype=bool)
     rows[[5, 40, 41, 100]] = False  # 40 and 41 are one gap
-    check = known(gap_check(kept(data, rows)))
+    check = known(gap_check(some_rows(data, np.flatnonzero(rows))))
     assert check.value == pytest.approx(3 / (rows.sum() - 20))
     assert check.verdict is gd.Verdict.CAUTION and "missing" in check.reason
 
@@ -44,5 +40,5 @@ def test_each_row_that_is_missing_inside_an_episode_is_a_gap():
 def test_rows_at_the_ends_leave_no_gap_and_logs_without_episodes_have_no_check():
     data = chain()
     first_and_last = np.isin(data.states, [0, 29])
-    assert known(gap_check(kept(data, ~first_and_last))).value == 0
+    assert known(gap_check(some_rows(data, np.flatnonzero(~first_and_last)))).value == 0
     assert gap_check(replace(data, episodes=None)) is None

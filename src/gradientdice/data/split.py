@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Int
 
 from gradientdice.errors import InputError, require_count, require_number
 
@@ -37,11 +37,11 @@ def split(
         raise InputError(f"share={share:g} of {count} {by} leaves one part empty: choose another share.")
     chosen = np.zeros(count, dtype=bool)
     chosen[np.random.default_rng(seed).permutation(count)[:first]] = True
-    return _rows(data, chosen[units]), _rows(data, ~chosen[units])
+    return some_rows(data, np.flatnonzero(chosen[units])), some_rows(data, np.flatnonzero(~chosen[units]))
 
 
-def _rows(data: Transitions, kept: Bool[np.ndarray, " n"]) -> Transitions:
-    """Some rows of a log, in their order; the initial states stay as they are."""
+def some_rows(data: Transitions, kept: Int[np.ndarray, " m"]) -> Transitions:
+    """These rows of a log, in this order; the initial states stay as they are."""
     found = {field.name: getattr(data, field.name) for field in fields(data)}
     each = {name: array[kept] for name, array in found.items() if array is not None and name != "initial_states"}
     return type(data)(**{**each, "initial_states": data.initial_states})

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.search import FunctionSearch
 from gradientdice.inference.influence import Influence
-from gradientdice.inference.intervals import IntervalMethod, standard_error
+from gradientdice.inference.intervals import IntervalMethod, Samples, standard_error
 from gradientdice.inference.skew_interval import SkewInterval
 from gradientdice.inference.small_samples import interval_shares
 from gradientdice.inference.tails import skewness
@@ -38,10 +38,9 @@ class Intervals:
     confidence: float = 0.95
     required: bool = False
 
-    def of(self, value: float, influence: Influence, problem: Problem) -> tuple[Ends, float]:
-        """The interval of the sampling error alone, and the sampling error's standard deviation."""
-        samples = interval_shares(influence, problem)
-        return self.method.interval(value, samples, self.confidence, problem.seed), standard_error(samples)
+    def of(self, value: float, samples: Samples, seed: int) -> Ends:
+        """The interval of the sampling error alone."""
+        return self.method.interval(value, samples, self.confidence, seed)
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,8 @@ def whole_interval(
         search: the search that chose the answer's functions, if one did.
     """
     assert answer.influence is not None
-    sampling, error = intervals.of(answer.value, answer.influence, problem)
+    samples = interval_shares(answer.influence, problem)
+    sampling, error = intervals.of(answer.value, samples, problem.seed), standard_error(samples)
     low, high = sampling if search is None else _spanned(sampling, search, intervals, problem)
     below, above, notes = _unseen_starts(problem, discount, answer.influence, intervals.confidence)
     margin = answer.evidence.allowance + answer.evidence.unlogged_error
@@ -85,7 +85,7 @@ def whole_interval(
     width = sampling[1] - sampling[0]
     # How many standard errors the sampling interval has to each side, on average.
     errors = width / (2 * error) if error > 0 and width > 0 else float(norm.ppf(0.5 + intervals.confidence / 2))
-    notes = (*_skew_notes(problem, answer.influence, intervals), *notes)
+    notes = (*_skew_notes(samples, intervals), *notes)
     room = max(0.0, min(sampling[0] - ends[0], ends[1] - sampling[1]))
     return WholeInterval(ends, error, (ends[1] - ends[0]) / (2 * errors), room, notes)
 
@@ -95,14 +95,14 @@ def _spanned(interval: Ends, search: FunctionSearch, intervals: Intervals, probl
     low, high = interval
     for candidate in search.spanned:
         assert candidate.answer.influence is not None
-        (other_low, other_high), _ = intervals.of(candidate.answer.value, candidate.answer.influence, problem)
+        samples = interval_shares(candidate.answer.influence, problem)
+        other_low, other_high = intervals.of(candidate.answer.value, samples, problem.seed)
         low, high = min(low, other_low), max(high, other_high)
     return low, high
 
 
-def _skew_notes(problem: Problem, influence: Influence, intervals: Intervals) -> tuple[str, ...]:
+def _skew_notes(samples: Samples, intervals: Intervals) -> tuple[str, ...]:
     """That the interval is longer on one side, if it is."""
-    samples = interval_shares(influence, problem)
     if not (isinstance(intervals.method, SkewInterval) and intervals.method.applies(samples)):
         return ()
     side = "upper" if skewness(samples) > 0 else "lower"

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gradientdice.data.transitions import Transitions
+from gradientdice.experiments.traps.families.simulated import drawn
 from gradientdice.policies import DiscretePolicy
 
 Rng = np.random.Generator
@@ -40,7 +41,7 @@ class System:
         steps = []
         for _ in range(horizon):
             probabilities = self.behavior.probabilities_at(state)
-            action = _draw(probabilities, rng)
+            action = drawn(probabilities, rng)
             following, reward = self.step(state, action, rng)
             taken = np.log(np.take_along_axis(probabilities, action[:, None], axis=1)[:, 0])
             steps.append((self.observe(state), action, reward, self.observe(following), taken))
@@ -63,7 +64,7 @@ class System:
         rng = np.random.default_rng(0)
         state, total, factor = self.reset(episodes, rng), 0.0, 1 - discount
         for _ in range(math.ceil(math.log(1e-4) / math.log(discount))):
-            action = _draw(self.target.probabilities_at(self.observe(state)), rng)
+            action = drawn(self.target.probabilities_at(self.observe(state)), rng)
             state, reward = self.step(state, action, rng)
             total += factor * float(reward.mean())
             factor *= discount
@@ -83,8 +84,3 @@ class System:
 def two_actions(probability: Callable[[States], np.ndarray]) -> DiscretePolicy:
     """A policy over two actions, from the probability of the second."""
     return DiscretePolicy(lambda states: np.column_stack([1 - (p := probability(states)), p]), 2)
-
-
-def _draw(probabilities: np.ndarray, rng: Rng) -> np.ndarray:
-    cumulative = np.cumsum(probabilities, axis=1)
-    return np.minimum((cumulative < rng.random(len(cumulative))[:, None]).sum(axis=1), probabilities.shape[1] - 1)

@@ -138,7 +138,7 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Drift:
+class PushedPoint:
     """A continuous state that drifts where the actions push it: x' = decay · x + push · (a − ½) + noise.
 
     The mean reward is 1 + 0.3 a + slope · x, so that the value is exact: the mean of x obeys the same equation.

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gradientdice.data.split import some_rows
 from gradientdice.data.transitions import Transitions
 from gradientdice.estimators import WPDIS
 from gradientdice.experiments.traps.drift import Drift
@@ -59,13 +60,12 @@ def _limits_as_ends(data: Transitions, rng: Rng) -> Transitions:
 
 def _large_left_out(data: Transitions, rng: Rng) -> Transitions:
     """The rows with the largest twentieth of the rewards were taken for outliers."""
-    kept = data.rewards < np.quantile(data.rewards, 0.95)
-    return _rows(data, kept)
+    return some_rows(data, np.flatnonzero(data.rewards < np.quantile(data.rewards, 0.95)))
 
 
 def _shuffled(data: Transitions, rng: Rng) -> Transitions:
     """The rows of the whole log in random order."""
-    return _rows(data, rng.permutation(len(data)))
+    return some_rows(data, rng.permutation(len(data)))
 
 
 SLIPS: dict[str, Callable[[Transitions, Rng], Transitions]] = {
@@ -120,9 +120,3 @@ def _late(column: np.ndarray, data: Transitions, first: float | None) -> np.ndar
     begins = np.append(True, data.episodes[1:] != data.episodes[:-1])
     late[begins] = column[begins] if first is None else first
     return late
-
-
-def _rows(data: Transitions, rows: np.ndarray) -> Transitions:
-    """Some rows, in the order given."""
-    names = ("states", "actions", "rewards", "next_states", "terminated", "truncated", "episodes", "behavior_log_probs")
-    return Transitions(**{n: getattr(data, n)[rows] for n in names if getattr(data, n) is not None})

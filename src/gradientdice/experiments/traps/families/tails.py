@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gradientdice.estimators import PDIS, WPDIS
 from gradientdice.experiments.traps.families.simulated import (
-    Drift,
+    PushedPoint,
     Rewards,
     Table,
     clicks,
@@ -28,7 +28,7 @@ def families() -> list[Family]:
     # A contextual bandit: only the first step counts.
     shop, site = Table(10, 4, seed=2, low=0.002, top=0.008), Table(20, 3, seed=3, low=0.004, top=0.008)
     popular, liked = Table(10, 4, seed=2, low=0.2, top=0.4), Table(20, 3, seed=3, low=0.2, top=0.4)
-    flat, steep = Drift(), Drift(decay=0.7, push=0.8, slope=0.15, takes=0.7)
+    flat, steep = PushedPoint(), PushedPoint(decay=0.7, push=0.8, slope=0.15, takes=0.7)
     return [
         _table("Pareto(1.2) rewards, 5×2", HEAVY, small, 2_000, 0.9, pareto(1.2), "develop"),
         _table("Pareto(1.3) rewards, 8×3", HEAVY, large, 4_000, 0.95, pareto(1.3), "report"),
@@ -85,7 +85,7 @@ def _short(name: str, trap: str, table: Table, episodes: int, estimator: WPDIS |
 
 
 def _drift(
-    name: str, trap: str, drift: Drift, episodes: int, steps: int, discount: float, rewards: Rewards, half: Half
+    name: str, trap: str, drift: PushedPoint, episodes: int, steps: int, discount: float, rewards: Rewards, half: Half
 ) -> Family:
     return Family(
         name=f"{name}, {episodes * steps:,} rows",

@@ -11,7 +11,7 @@ from gradientdice.estimators import GradientDICE
 from gradientdice.experiments.coverage.problems import problems
 from gradientdice.experiments.coverage.run import merged_features
 from gradientdice.experiments.traps.drift import Drift
-from gradientdice.experiments.traps.families.simulated import Table, normal
+from gradientdice.experiments.traps.families.simulated import Table, drawn, normal
 from gradientdice.experiments.traps.family import Case, Family, Half
 from gradientdice.experiments.verdicts.run import logged_with
 from gradientdice.functions.linear import LinearFeatures
@@ -78,8 +78,7 @@ def _hours(name: str, half: Half, table: Table, day: int) -> Family:
             last = rng.random(episodes) < np.where(late, 0.2, 0.8)
             action = np.where(last, table.actions - 1, rng.integers(table.actions - 1, size=episodes))
             reward = mdp.reward[state, action] + swing * last * np.where(late, -1, 1) + 0.3 * rng.normal(size=episodes)
-            cumulative = np.cumsum(mdp.transition[state, action], axis=1)
-            following = np.minimum((rng.random(episodes)[:, None] > cumulative).sum(axis=1), table.states - 1)
+            following = drawn(mdp.transition[state, action], rng)
             columns.append((state, action, reward, following))
             state, hour = following, (hour + 1) % day
         states, actions, rewards, next_states = (
