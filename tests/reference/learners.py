@@ -2,6 +2,8 @@
 
 import numpy as np
 
+import gradientdice as gd
+
 
 def gradient_dice(x, x_next, x0, w, kappa, eta, gamma, lam, xi, alpha):
     """Section 4 of the paper, with the update as printed (the erratum is in G_{t+1}, not here)."""
@@ -46,3 +48,12 @@ def expected_update_matrices(moments_x, gamma, lam, xi):
     big[-1, k : 2 * k], big[-1, -1] = lam * v, -lam
     small = np.concatenate([(1 - gamma) * x.T @ mu0, np.zeros(k), [-lam]])
     return big, small
+
+
+# Estimators with their updates as printed.
+CASES = [
+    (gd.GradientDICE(0.9, 0.7, 0.3), gradient_dice),
+    (gd.GradientDICE(1.0, 2.0, 0.0), gradient_dice),
+    (gd.GenDICE(0.9, 0.7, 0.3), gen_dice_square),
+    (gd.DualDICE(0.9, ridge=0.3), dual_dice_cubic),
+]

@@ -13,15 +13,8 @@ from gradientdice.solvers.stochastic.sources import Batch
 from gradientdice.solvers.stochastic.update import first_iterate, update
 from reference import learners
 
-CASES = [
-    (gd.GradientDICE(0.9, 0.7, 0.3), learners.gradient_dice),
-    (gd.GradientDICE(1.0, 2.0, 0.0), learners.gradient_dice),
-    (gd.GenDICE(0.9, 0.7, 0.3), learners.gen_dice_square),
-    (gd.DualDICE(0.9, ridge=0.3), learners.dual_dice_cubic),
-]
 
-
-@pytest.mark.parametrize(("estimator", "by_hand"), CASES)
+@pytest.mark.parametrize(("estimator", "by_hand"), learners.CASES)
 @pytest.mark.parametrize("sign", [1, -1])
 def test_one_update_equals_the_printed_one(estimator, by_hand, sign, rng):
     size, alpha = 6, 0.13

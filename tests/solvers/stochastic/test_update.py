@@ -20,15 +20,8 @@ from problems import known
 from reference import learners
 from solvers.stochastic.small import boyan_source
 
-CASES = [
-    (gd.GradientDICE(0.9, 0.7, 0.3), learners.gradient_dice),
-    (gd.GradientDICE(1.0, 2.0, 0.0), learners.gradient_dice),
-    (gd.GenDICE(0.9, 0.7, 0.3), learners.gen_dice_square),
-    (gd.DualDICE(0.9, ridge=0.3), learners.dual_dice_cubic),
-]
 
-
-@pytest.mark.parametrize(("estimator", "by_hand"), CASES)
+@pytest.mark.parametrize(("estimator", "by_hand"), learners.CASES)
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_whole_gradient_is_that_of_the_printed_update(estimator, by_hand, sign, rng):
     """Plain steps are tested with the estimators; these go through an optimiser that returns them as they are."""
