@@ -35,21 +35,25 @@ def test_the_suite_has_what_it_must():
 
 
 def test_a_cell_counts_what_it_did():
-    frame = run_cell(Cell("random 5×2", 0.9, 300, "right", "independent"), 40).set_index("method")
-    assert set(frame.index) == {"normal", "bootstrap", "likelihood"}
-    assert set(frame["answered"] + frame["refused"]) == {40}
+    frame = run_cell(Cell("random 5×2", 0.9, 300, "right", "independent"), Scale(40, 10)).set_index("method")
+    assert set(frame.index) == {"default", "normal", "bootstrap", "likelihood", "evaluate"}
+    counted = (column(frame, "answered") + column(frame, "refused")).to_dict()
+    assert counted.pop("evaluate") == 10 and set(counted.values()) == {40}
+    inside, trusted = frame.to_dict()["trusted_inside"]["evaluate"], frame.to_dict()["trusted"]["evaluate"]
+    assert 0 < inside <= trusted <= 10
+    assert set(column(frame, "trusted").drop("evaluate")) == {0}
     assert column(frame, "coverage").between(0.75, 1.0).all() and column(frame, "width").min() > 0
-    wrong = run_cell(Cell("random 8×3", 0.9, 3000, "misspecified", "independent"), 10)
+    wrong = run_cell(Cell("random 8×3", 0.9, 3000, "misspecified", "independent"), Scale(10, 0))
     assert wrong["coverage"].iloc[0] < 0.5, "wrong features are seen to be wrong"
 
 
 def test_it_resumes(tmp_path, monkeypatch):
     few = list(cells())[:2]
     monkeypatch.setattr(experiment, "cells", lambda: iter(few))
-    _, table = experiment.run(tmp_path / "out", Scale(replications=3))
+    _, table = experiment.run(tmp_path / "out", Scale(replications=3, verdicts=1))
     done = []
     monkeypatch.setattr(experiment, "run_cell", lambda *arguments: done.append(arguments))
-    _, again = experiment.run(tmp_path / "out", Scale(replications=3))
+    _, again = experiment.run(tmp_path / "out", Scale(replications=3, verdicts=1))
     assert done == []
     pd.testing.assert_frame_equal(table, again)
 
@@ -65,10 +69,12 @@ def made_up():
             "refused": 2 if cell.rows == 3000 else 0,
             "coverage": 0.9 if cell.rows == 3000 and cell.logging == "independent" else 0.95,
             "width": 0.1,
+            "trusted": 50,
+            "trusted_inside": 48,
         }
         for cell in cells()
         if cell.problem == "random 5×2" and cell.discount == 0.9
-        for method, (_, largest) in experiment.METHODS.items()
+        for method, (_, largest) in {**experiment.METHODS, experiment.WHOLE: (None, 10_000)}.items()
         if cell.rows <= largest
     ]
     return pd.DataFrame(rows)
@@ -76,10 +82,11 @@ def made_up():
 
 def test_the_page_counts_the_cells_that_cover(made_up, page):
     text = page("coverage", made_up, Scale(replications=100))
-    assert "**Right features, normal intervals, n ≥ 1,000:** 5 of 6 cells" in " ".join(text.split())
+    assert "**Right features, n ≥ 1,000:** 5 of 6 cells" in " ".join(text.split())
     assert "| random 5×2 | 0.9 | 3000 | independent | 90.0% | 2 |" in text
     assert "Not counted" not in text and "| 95.0%, 0.1 | 90.0%, 0.1 (2) | 95.0%, 0.1 |" in text
     assert "| bootstrap | 300 | 95.0% | 95.0% | 95.0% |" in text
+    assert "| right | 1,000 | 200 | 95.0% | 50.0% | 96.0% |" in text
 
 
 def test_cells_with_few_answers_are_counted_apart(made_up, page):

@@ -52,6 +52,16 @@ def test_pairs_logged_once_get_the_noise_of_the_others(rng):
     np.testing.assert_allclose(np.abs(samples[0][once]) * PAIRS, 2.0, rtol=0.2)
 
 
+def test_shares_of_pairs_logged_once_cancel_so_that_every_method_has_an_interval():
+    for seed in range(40):
+        data = bandit(np.random.default_rng(seed), (1, 1, 1, 1, 2))
+        influence, samples, problem = corrected(data)
+        value = gd.GradientDICE(0.0).answer(problem).value
+        assert all(abs(shares.sum()) < 1e-12 * np.abs(shares).sum() for shares in samples)
+        low, high = gd.EmpiricalLikelihood().interval(value, samples, 0.95, 0)
+        assert low < value < high
+
+
 def test_where_every_pair_was_logged_once_the_verdict_is_do_not_trust(rng):
     found = gd.evaluate(bandit(rng, (1,)), POLICY, discount=0.0)
     assert str(found.verdict) == "do not trust" and any("logged once" in reason for reason in found.reasons)

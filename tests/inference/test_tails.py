@@ -48,6 +48,13 @@ def test_two_kinds_of_shares_add_their_cumulants(rng):
     assert both == pytest.approx((np.sum(rows**3) + np.sum(starts**3)) / (rows @ rows + starts @ starts) ** 1.5)
 
 
+def test_the_size_of_the_shares_plays_no_part(rng):
+    shares = rng.exponential(size=50)
+    for size in (2.0**-400, 2.0**-100, 2.0**300):
+        assert skewness([size * shares]) == skewness([shares])
+        assert largest_skewness([size * shares]) == largest_skewness([shares])
+
+
 def test_no_shares_have_no_skewness():
     assert skewness([np.zeros(5)]) == largest_skewness([np.zeros(5)]) == 0
 

@@ -27,7 +27,11 @@ ROUNDING = 1e-12
 def interval_shares(influence: Influence, problem: Problem) -> Samples:
     """The shares by independent unit, corrected for pairs with few rows where a table fitted their means."""
     pairs = FittedPairs.of(influence, problem)
-    return independent_shares(influence if pairs is None else pairs.corrected(influence), problem.data)
+    if pairs is None:
+        return independent_shares(influence, problem.data)
+    shares = independent_shares(pairs.corrected(influence), problem.data)
+    # Random signs need not cancel, and methods that resample or reweight the shares need a mean of 0.
+    return [of_one - of_one.mean() for of_one in shares] if pairs.once.any() else shares
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,7 @@ FEW = 0.6
 
 def skewness(samples: Samples) -> float:
     """The skewness of the estimate's error; 0 where there is none."""
+    samples = _scaled(samples)
     squares, cubes = _power(samples, 2), _power(samples, 3)
     return cubes / squares**1.5 if squares > 0 else 0.0
 
@@ -42,6 +43,7 @@ def largest_skewness(samples: Samples) -> float:
     c² − Σc²/n. The variance of g for normal shares, 6/n² with one kind of them, is taken off: that there are few units
     is for another check to say.
     """
+    samples = _scaled(samples)
     squares, cubes = _power(samples, 2), _power(samples, 3)
     if squares <= 0:
         return 0.0
@@ -74,6 +76,13 @@ def tail_check(samples: Samples, room: float = 0.0) -> Check:
         "have others",
         "log more data; rewards that are capped or on a logarithmic scale need less",
     )
+
+
+def _scaled(samples: Samples) -> Samples:
+    """The shares in a unit of their own size: powers of rounding errors would underflow."""
+    largest = max(float(np.abs(_centred(shares)).max()) for shares in samples)
+    # A power of two, so that nothing is rounded.
+    return [np.ldexp(shares, -math.frexp(largest)[1]) for shares in samples]
 
 
 def _centred(shares: np.ndarray) -> np.ndarray:

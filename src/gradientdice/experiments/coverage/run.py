@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.estimators import GradientDICE
+from gradientdice.evaluation.evaluate import evaluate
 from gradientdice.experiments.coverage.problems import Problem, problems
 from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.store import ResultStore
@@ -22,8 +24,10 @@ from gradientdice.inference.intervals import (
     EmpiricalLikelihood,
     IntervalMethod,
     NormalInterval,
-    independent_shares,
+    Samples,
 )
+from gradientdice.inference.skew_interval import SkewInterval
+from gradientdice.inference.small_samples import interval_shares
 from gradientdice.policies import TabularPolicy
 from gradientdice.problem.problem import Problem as Log
 from gradientdice.provenance import provenance
@@ -31,8 +35,11 @@ from gradientdice.provenance import provenance
 DISCOUNTS = (0.9, 0.99, 1.0)
 SIZES = (300, 1_000, 3_000, 10_000)
 CONFIDENCE = 0.95
+# The whole answer, as `evaluate` gives it, with its verdict: the other methods are intervals of the sampling error.
+WHOLE = "evaluate"
 # The slower methods are measured where they could matter: on small logs.
 METHODS: dict[str, tuple[IntervalMethod, int]] = {
+    "default": (SkewInterval(), max(SIZES)),
     "normal": (NormalInterval(), max(SIZES)),
     "bootstrap": (BootstrapInterval(500), 1_000),
     "likelihood": (EmpiricalLikelihood(), 1_000),
@@ -41,12 +48,13 @@ METHODS: dict[str, tuple[IntervalMethod, int]] = {
 
 @dataclass(frozen=True)
 class Scale:
-    """How many logs are drawn for each cell."""
+    """How many logs are drawn for each cell, and how many of them are answered by `evaluate`, with a verdict."""
 
-    replications: int = 1_000
+    replications: int = 400
+    verdicts: int = 40
 
 
-FULL, QUICK = Scale(), Scale(replications=40)
+FULL, QUICK = Scale(), Scale(replications=40, verdicts=10)
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,7 @@ def cells() -> Iterator[Cell]:
 def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore, pd.DataFrame]:
     """Runs what is missing, cell by cell on all cores, and writes the table: one row per cell and interval method."""
     store = ResultStore(folder, "coverage", asdict(scale), force=force)
-    paths = {store.part(cell.name): (cell, scale.replications) for cell in cells()}
+    paths = {store.part(cell.name): (cell, scale) for cell in cells()}
     fill_parts(store, "cells", paths, run_cell)
     table = pd.concat([pd.read_parquet(path) for path in paths], ignore_index=True)
     table.attrs["provenance"] = provenance(replications=scale.replications, confidence=CONFIDENCE)
@@ -84,56 +92,91 @@ def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore
     return store, table
 
 
-def run_cell(cell: Cell, replications: int) -> pd.DataFrame:
+def run_cell(cell: Cell, scale: Scale) -> pd.DataFrame:
     """One row per interval method: how many logs were answered, how often the truth was inside, how wide it was."""
     problem = problems()[cell.problem]()
     truth = problem.truth(cell.discount)
     methods = {name: method for name, (method, largest) in METHODS.items() if cell.rows <= largest}
-    inside: dict[str, list[bool]] = {name: [] for name in methods}
-    widths: dict[str, list[float]] = {name: [] for name in methods}
-    errors, refused = [], 0
-    for replication in range(replications):
-        rng = np.random.default_rng([replication, cell.rows])
+    counts = {name: Count() for name in (*methods, WHOLE)}
+    for replication in range(scale.replications):
+        data = _log(problem, cell, replication)
         try:
-            value, samples = _estimate(problem, cell, rng)
+            value, samples = _estimate(problem, cell, data)
         except InputError:
-            refused += 1  # a pair that the policy needs was never logged
+            for name in methods:
+                counts[name].refused += 1  # a pair that the policy needs was never logged
+        else:
+            for name, method in methods.items():
+                counts[name].add(value - truth, method.interval(value, samples, CONFIDENCE, replication), truth)
+        if replication >= scale.verdicts:
             continue
-        errors.append(value - truth)
-        for name, method in methods.items():
-            low, high = method.interval(value, samples, CONFIDENCE, replication)
-            inside[name].append(low <= truth <= high)
-            widths[name].append(high - low)
-    answered = len(errors)
-    rows = []
-    for name in methods:
-        share = float(np.mean(inside[name])) if answered else np.nan
-        rows.append(
-            {
-                **asdict(cell),
-                "method": name,
-                "answered": answered,
-                "refused": refused,
-                "coverage": share,
-                "width": float(np.median(widths[name])) if answered else np.nan,
-                "rmse": float(np.sqrt(np.mean(np.square(errors)))) if answered else np.nan,
-                "bias": float(np.mean(errors)) if answered else np.nan,
-            }
-        )
-    return pd.DataFrame(rows)
+        try:
+            found = evaluate(data, _policy(problem), discount=cell.discount, functions=_functions(problem, cell))
+        except InputError:
+            counts[WHOLE].refused += 1  # wrong features that no row shows, or a log too small for anything
+            continue
+        assert found.interval is not None
+        counts[WHOLE].add(found.value - truth, found.interval, truth, trusted=str(found.verdict) == "trust")
+    return pd.DataFrame([{**asdict(cell), "method": name, **count.row()} for name, count in counts.items()])
 
 
-def _estimate(problem: Problem, cell: Cell, rng: np.random.Generator) -> tuple[float, list[np.ndarray]]:
-    data = (
+@dataclass
+class Count:
+    """What came of one method's intervals."""
+
+    errors: list[float] = field(default_factory=list)
+    inside: list[bool] = field(default_factory=list)
+    widths: list[float] = field(default_factory=list)
+    trusted: list[bool] = field(default_factory=list)
+    refused: int = 0
+
+    def add(self, error: float, interval: tuple[float, float], truth: float, *, trusted: bool = False) -> None:
+        """One log's answer."""
+        self.errors.append(error)
+        self.inside.append(interval[0] <= truth <= interval[1])
+        self.widths.append(interval[1] - interval[0])
+        self.trusted.append(trusted)
+
+    def row(self) -> dict[str, float]:
+        """Its columns of the table."""
+        answered = len(self.errors)
+        inside, trusted = np.array(self.inside, dtype=bool), np.array(self.trusted, dtype=bool)
+        return {
+            "answered": answered,
+            "refused": self.refused,
+            "coverage": float(inside.mean()) if answered else np.nan,
+            "width": float(np.median(self.widths)) if answered else np.nan,
+            "rmse": float(np.sqrt(np.mean(np.square(self.errors)))) if answered else np.nan,
+            "bias": float(np.mean(self.errors)) if answered else np.nan,
+            "trusted": int(trusted.sum()),
+            "trusted_inside": int(inside[trusted].sum()) if answered else 0,
+        }
+
+
+def _log(problem: Problem, cell: Cell, replication: int) -> Transitions:
+    rng = np.random.default_rng([replication, cell.rows])
+    return (
         problem.independent(cell.rows, rng) if cell.logging == "independent" else problem.trajectories(cell.rows, rng)
     )
+
+
+def _policy(problem: Problem) -> TabularPolicy:
+    return TabularPolicy(problem.target[: problem.terminal])
+
+
+def _functions(problem: Problem, cell: Cell, *, stand_in: bool = True) -> Tabular | LinearFeatures:
     states, actions = problem.terminal, problem.mdp.num_actions
+    if cell.features == "right":
+        return Tabular(states, actions, stand_in=stand_in)
+    return LinearFeatures(merged_features(states, actions))
+
+
+def _estimate(problem: Problem, cell: Cell, data: Transitions) -> tuple[float, Samples]:
     # The coverage of logs with unlogged pairs would mix their bias with the sampling noise: such logs are refused.
-    table = Tabular(states, actions, stand_in=False)
-    functions = table if cell.features == "right" else LinearFeatures(merged_features(states, actions))
-    answer = GradientDICE(cell.discount).answer(Log(data, TabularPolicy(problem.target[:states]), functions))
+    log = Log(data, _policy(problem), _functions(problem, cell, stand_in=False))
+    answer = GradientDICE(cell.discount).answer(log)
     assert answer.influence is not None
-    return answer.value, independent_shares(answer.influence, data)
+    return answer.value, interval_shares(answer.influence, log)
 
 
 def merged_features(states: int, actions: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:

@@ -42,8 +42,8 @@ class Scale:
     Taxi and PageRank, whose logs take longest, may have fewer.
     """
 
-    seeds: int = 20
-    large_seeds: int = 20
+    seeds: int = 12
+    large_seeds: int = 5
     sizes: int = 3
     overlaps: tuple[float, ...] = (0.0, 0.4, 0.8)
 
