@@ -60,5 +60,6 @@ def test_the_forms_give_the_judges_loss_of_every_combination(rng):
     assert forms.loss(weights) == pytest.approx(expected, rel=1e-3)
     same = np.tile([0.2, 0.5, 0.3], (4, 1))
     means = [same[0] @ forms.form(fold) @ same[0] for fold in range(4)]
-    # Each is the mean of three folds, and each fold is in three of them.
-    assert np.sum(means) == pytest.approx(forms.loss(same)[0], rel=1e-6)
+    # Each is the mean of three folds, and each fold is in three of them; squared noise stays in it.
+    noise = sum(same[0] @ own @ same[0] for own in forms.own)
+    assert np.sum(means) == pytest.approx(forms.loss(same)[0] + noise, rel=1e-6)

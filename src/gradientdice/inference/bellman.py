@@ -139,10 +139,13 @@ class BellmanForms:
     own: Float[np.ndarray, "folds J J"]
 
     def form(self, fold: int) -> Float[np.ndarray, "J J"]:
-        """The matrix G of the mean loss wᵀGw over all folds but one; of the one where there is no other."""
+        """The matrix G of wᵀGw, the mean over all folds but one of the loss with its squared noise.
+
+        The noise is left in, so that a noisy candidate does not pass for a good one by luck: on the control problems
+        of `reproduce continuous` combinations that are chosen so have smaller errors.
+        """
         others = [k for k in range(len(self.own)) if k != fold] or [fold]
-        products = [self.sums[k, 0] @ self.sums[k, 0].T - self.own[k] for k in others]
-        return np.mean(products, axis=0)
+        return np.mean([self.sums[k, 0] @ self.sums[k, 0].T for k in others], axis=0)
 
     def loss(self, weights: Float[np.ndarray, "folds J"]) -> tuple[float, float]:
         """The loss of a combination with weights for each fold, summed over folds, and its noise, as of the judge."""

@@ -3,10 +3,11 @@
 The doubly robust error is the noise of τ̂ e, e = r + γV' − Q, and the product of τ̂'s error with e's mean. A combination
 Σ_j w_j Q_j, w ≥ 0, Σw = 1, has e = Σ_j w_j e_j, so that
 
-    wᵀ (E[τ̂² e eᵀ]/n + (1−γ)² Var_μ0(V)/n0 + S² K) w,     wᵀKw = the kernel Bellman loss,
+    wᵀ (E[τ̂² e eᵀ]/n + S² K) w,     wᵀKw = the kernel Bellman loss,
 
-is the sum of the two, both quadratic in w. S is the size that τ̂'s error is taken to have. The weights used on a fold
-are those that are best on the others.
+is the sum of the two, both quadratic in w. S is the size that τ̂'s error is taken to have. The noise of the sampled
+starts is left out: a Q that varies less than it should would make it smaller, and wrong. The weights used on a fold are
+those that are best on the others.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from gradientdice.data.transitions import Transitions
 from gradientdice.effort import Effort
 from gradientdice.estimators.doubly_robust.ridge_scores import RidgeScores
 from gradientdice.inference.bellman import BellmanForms
-from gradientdice.inference.influence import centred_shares
 from gradientdice.inference.scores import HeldOut
 from gradientdice.problem.folds import Folds
 from gradientdice.problem.problem import Problem
@@ -158,22 +158,13 @@ def best_weights(
         mass: τ̂ of each row as a ratio to the rows alone.
         forms: of the candidates' kernel Bellman loss.
     """
-    weights, starts = data.row_weights, data.start_weights
+    weights = data.row_weights
     result = []
     for fold in range(folds.count):
         others = folds.rows != fold
         total = float(weights[others].sum()) or 1.0
         terms = candidates.residual[:, others] * (weights * mass)[others] / total
         form = terms @ terms.T + RATIO_ERROR**2 * forms.form(fold)
-        if candidates.initial_value is not None and starts is not None:
-            seen = folds.initial != fold
-            share = 1 - candidates.discount
-            if candidates.discount == 1:
-                share = float((weights * mass)[others & data.ended].sum()) / total
-            if starts[seen].any():
-                values = candidates.initial_value[:, seen]
-                shares = share * np.array([centred_shares(value, starts[seen]) for value in values])
-                form += shares @ shares.T
         result.append(convex_weights(form))
     return np.array(result)
 
