@@ -5,6 +5,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.functions import FittedKernel
+from gradientdice.functions.cosine import cosine_of_turns
 from gradientdice.functions.rows import BlockRows, DenseRows, cross_product
 from gradientdice.problem.design import whole_design
 from gradientdice.problem.stream import LogDesign
@@ -102,3 +103,38 @@ def test_bad_options_are_refused(make):
     for bad in ({"num_features": 0}, {"bandwidth": 0.0}, {"bandwidth": float("nan")}):
         with pytest.raises(gd.InputError):
             make(**bad)
+
+
+def test_the_cosine_is_numpys(rng):
+    turns = rng.normal(size=(300, 70)) * 40
+    expected = 2 * np.cos(2 * np.pi * (turns - np.rint(turns)))
+    cosine_of_turns(turns, 2.0)
+    np.testing.assert_allclose(turns, expected, atol=1e-14)
+
+
+def test_a_pair_of_bandwidths_mixes_kernels(rng):
+    """The features approach the mean of the kernels whose bandwidths are log-uniform between the two."""
+    data = log(rng)
+    policy = gd.DiscretePolicy(lambda s: np.full((len(s), 3), 1 / 3), 3)
+    base = blocks(gd.RandomFourier(40_000, (0.2, 2.0)).fitted(data, policy), data.states[:6], data.actions[:6])
+    z = (data.states[:6] - data.states.mean(axis=0)) / data.states.std(axis=0)
+    square = np.sum((z[:, None] - z) ** 2, axis=2)[..., None]
+    widths = np.exp(np.linspace(np.log(0.2), np.log(2.0), 2001))
+    exact = np.exp(-square / (2 * widths**2 * 2)).mean(axis=2)
+    np.testing.assert_allclose(base[:, 1:] @ base[:, 1:].T, exact, atol=0.03)
+
+
+def test_the_rank_tolerance_of_random_features_reaches_the_solver(rng):
+    data = log(rng)
+    policy = gd.DiscretePolicy(lambda s: np.full((len(s), 3), 1 / 3), 3)
+    ranks = [
+        gd.Problem(data, policy, gd.RandomFourier(40, (0.2, 2.0), rank_tolerance=tolerance)).moments.rank_tolerance
+        for tolerance in (1e-7, 1e-2)
+    ]
+    assert ranks == [1e-7, 1e-2]
+
+
+@pytest.mark.parametrize("bandwidth", [0.0, (0.5, 0.2), (0.0, 1.0), (0.1, 0.2, 0.3)])
+def test_bandwidths_are_checked(bandwidth):
+    with pytest.raises(gd.InputError, match="bandwidth"):
+        gd.RandomFourier(10, bandwidth)

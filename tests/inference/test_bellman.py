@@ -47,3 +47,19 @@ def test_copies_of_rows_do_not_change_the_loss(rng):
     loss, noise = judged(copied, residual[again])
     assert abs(loss) < 3 * noise
     np.testing.assert_allclose((loss, noise), judged(weighted, residual), rtol=1e-4)
+
+
+def test_the_forms_give_the_judges_loss_of_every_combination(rng):
+    data, policy, _ = linear_gaussian(800, rng)
+    folds = Folds.create(data, 4, 0)
+    judge = KernelBellmanLoss(data, policy, folds)
+    residuals = rng.normal(size=(3, 800)) + data.states[:, 0]
+    forms, weights = judge.forms(residuals), rng.dirichlet(np.ones(3), size=4)
+    combined = np.sum(weights[folds.rows].T * residuals, axis=0)
+    expected = judge(HeldOut(np.ones(800), combined, np.zeros(800), None))
+    assert forms.loss(weights) == pytest.approx(expected, rel=1e-3)
+    same = np.tile([0.2, 0.5, 0.3], (4, 1))
+    means = [same[0] @ forms.form(fold) @ same[0] for fold in range(4)]
+    # Each is the mean of three folds, and each fold is in three of them; squared noise stays in it.
+    noise = sum(same[0] @ own @ same[0] for own in forms.own)
+    assert np.sum(means) == pytest.approx(forms.loss(same)[0] + noise, rel=1e-6)

@@ -14,12 +14,14 @@ from gradientdice.cli.options import (
     Columns,
     Confidence,
     Discount,
+    EffortOption,
     Force,
     Json,
     Log,
     PolicyOption,
     column_names,
 )
+from gradientdice.effort import Effort
 from gradientdice.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ def evaluate(
     column: Columns = None,
     confidence: Confidence = 0.95,
     interval: Annotated[Interval, typer.Option("--interval", help="How the interval is made.")] = Interval.skew,
+    effort: EffortOption = Effort.NORMAL,
     report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.")] = None,
     json: Json = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 if the verdict is 'do not trust'.")] = False,
@@ -67,7 +70,7 @@ def evaluate(
         raise InputError(f"{report} exists. Choose another name, or give --force to replace it.")
     data, target = gd.load(log, columns=column_names(column)), load_policy(policy, log)
     # One problem for both: the search and the moments are shared with the comparison.
-    problem = gd.Problem(data, target, search=searching(discount), progress=True)
+    problem = gd.Problem(data, target, search=searching(discount), progress=True, effort=effort)
     intervals = Intervals(methods[interval](), require_confidence(confidence))
     estimate = evaluate_problem(problem, chosen_estimator(None, discount), intervals)
     typer.echo(estimate.to_json() if json else str(estimate))
@@ -87,6 +90,7 @@ def compare(
     discount: Discount,
     column: Columns = None,
     confidence: Confidence = 0.95,
+    effort: EffortOption = Effort.NORMAL,
     json: Json = False,
 ) -> None:
     """Every estimator on one log, side by side, ranked by held-out Bellman loss and precision."""
@@ -94,7 +98,7 @@ def compare(
     from gradientdice.policies.specification import load_policy
 
     data, target = gd.load(log, columns=column_names(column)), load_policy(policy, log)
-    table = gd.compare(data, target, _estimators(discount), confidence=confidence)
+    table = gd.compare(data, target, _estimators(discount), confidence=confidence, effort=effort)
     if json:
         typer.echo(table.to_json(orient="records", indent=2))
         return

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gradientdice.effort import Effort
 from gradientdice.errors import InputError
 
 REFUSED, FAILED, NOT_TRUSTED = 2, 3, 4
@@ -22,6 +23,7 @@ Columns = Annotated[
     typer.Option("--column", help="field=name, for a log with other names; may be given several times."),
 ]
 Confidence = Annotated[float, typer.Option("--confidence", help="Of the interval.")]
+EffortOption = Annotated[Effort, typer.Option("--effort", help="How much work the answer may take.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 

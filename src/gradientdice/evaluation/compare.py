@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradientdice.data.transitions import Transitions
+from gradientdice.effort import Effort, require_effort
 from gradientdice.errors import InputError
 from gradientdice.estimators.answer import Estimator
 from gradientdice.estimators.doubly_robust.automatic import Automatic
@@ -72,6 +73,7 @@ def compare(
     functions: Functions | None = None,
     confidence: float = 0.95,
     seed: int = 0,
+    effort: Effort | str = Effort.NORMAL,
 ) -> pd.DataFrame:
     """Evaluates a policy with several estimators in closed form, and says which of them to use.
 
@@ -89,6 +91,7 @@ def compare(
         functions: the function class; by default as in `evaluate`.
         confidence: of the intervals.
         seed: for whatever is random.
+        effort: "quick", "normal" or "thorough", as in `evaluate`.
 
     Returns:
         One row per estimator, the one to use first: value, interval, standard error, loss, verdict, the seconds that it
@@ -110,7 +113,8 @@ def compare(
     known = [as_estimator(estimator) for estimator in estimators]
     if isinstance(functions, MLP):
         raise InputError("compare is for linear functions, which have closed forms: evaluate networks one by one.")
-    problem = Problem(data, policy, functions, seed, searching(known[0].discount))
+    search = searching(known[0].discount)
+    problem = Problem(data, policy, functions, seed, search, effort=require_effort(effort))
     return compare_problem(problem, known, intervals)
 
 

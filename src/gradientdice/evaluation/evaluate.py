@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gradientdice.data.transitions import Transitions
+from gradientdice.effort import Effort, require_effort
 from gradientdice.errors import InputError
 from gradientdice.estimators.answer import Estimator
 from gradientdice.estimators.doubly_robust.search import searching
@@ -33,6 +34,7 @@ def evaluate(
     interval: IntervalMethod | None = None,
     confidence: float = 0.95,
     seed: int = 0,
+    effort: Effort | str = Effort.NORMAL,
     progress: bool = False,
     checkpoint: str | Path | None = None,
 ) -> Estimate:
@@ -41,16 +43,18 @@ def evaluate(
     Args:
         data: the log.
         policy: the policy to evaluate.
-        estimator: by default `Automatic`: GradientDICE where the functions are known, else searched features; any of
+        estimator: by default `Automatic`: GradientDICE where the functions are known, else doubly robust with
+            kernel features and several candidates for Q; any of
             ESTIMATORS and RELATED, or an object of your own with `discount` and `answer(problem, solver)`.
         discount: γ, if no estimator is given; 1 is the average reward.
         functions: the function class; by default a table where states and actions are few whole numbers, else kernel
-            features that are searched for, if the estimator needs any. `MLP` is for networks.
+            features of many bandwidths, if the estimator needs any. `MLP` is for networks.
         solver: for saddle estimators, by default the closed form; for networks a cross-fitted doubly robust answer.
         interval: by default `SkewInterval`, which is Student's unless the error is skewed; or `NormalInterval`,
             `BootstrapInterval`, `EmpiricalLikelihood`.
         confidence: of the interval.
         seed: for whatever is random.
+        effort: "quick", "normal" or "thorough": how much work the answer may take, where the estimator leaves it open.
         progress: whether to show a progress bar on a terminal while features are chosen or networks trained.
         checkpoint: with a stochastic solver, a folder to which the training writes as it goes and from which it goes
             on.
@@ -73,7 +77,7 @@ def evaluate(
     intervals = Intervals(interval or SkewInterval(), require_confidence(confidence), required=interval is not None)
     chosen = chosen_estimator(estimator, discount)
     solver = _with_checkpoint(solver, checkpoint)
-    problem = Problem(data, policy, functions, seed, searching(chosen.discount), progress)
+    problem = Problem(data, policy, functions, seed, searching(chosen.discount), progress, require_effort(effort))
     return evaluate_problem(problem, chosen, intervals, solver)
 
 

@@ -109,7 +109,9 @@ def _with_evidence(problem: Problem, estimator: Estimator, answer: Answer, confi
     search = _search_behind(problem, answer)
     if search is not None:
         evidence = replace(evidence, allowance=search.allowance(confidence))
-        notes, functions = (*notes, *search.notes(confidence)), repr(search.functions)
+        notes = (*notes, *search.notes(confidence))
+        if answer.influence is not search.chosen.answer.influence:
+            functions = repr(search.functions)
         if not evidence.bellman:
             cautions = (*cautions, "the features were searched for, and this estimator cannot test their fit")
     if evidence.bellman and evidence.misfit is None and answer.influence is not None and problem.support is None:

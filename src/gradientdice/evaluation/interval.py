@@ -1,8 +1,8 @@
 """From an answer to its interval: the sampling error, and room for all else that the log leaves open.
 
-The interval starts as that of the influence values. It then spans the feature candidates that are nearly as good, has
-room for starts that a few initial states do not show, and is widened for the misfit of searched features and for what a
-table's log does not contain.
+The interval starts as that of the influence values. It then has room for starts that a few initial states do not show,
+and is widened for the misfit of searched features and for what a table's log does not contain. With searched features
+an estimator other than the default also spans the default's interval, which alone allows for the search.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def whole_interval(
     assert answer.influence is not None
     samples = interval_shares(answer.influence, problem)
     sampling, error = intervals.of(answer.value, samples, problem.seed), standard_error(samples)
-    low, high = sampling if search is None else _spanned(sampling, search, intervals, problem)
+    low, high = sampling if search is None else _spanned(sampling, answer, search, intervals, problem)
     below, above, notes = _unseen_starts(problem, discount, answer.influence, intervals.confidence)
     margin = answer.evidence.allowance + answer.evidence.unlogged_error
     ends = low - below - margin, high + above + margin
@@ -90,15 +90,15 @@ def whole_interval(
     return WholeInterval(ends, error, (ends[1] - ends[0]) / (2 * errors), room, notes)
 
 
-def _spanned(interval: Ends, search: FunctionSearch, intervals: Intervals, problem: Problem) -> Ends:
-    """The interval widened to those of the candidates that are nearly as good."""
-    low, high = interval
-    for candidate in search.spanned:
-        assert candidate.answer.influence is not None
-        samples = interval_shares(candidate.answer.influence, problem)
-        other_low, other_high = intervals.of(candidate.answer.value, samples, problem.seed)
-        low, high = min(low, other_low), max(high, other_high)
-    return low, high
+def _spanned(interval: Ends, answer: Answer, search: FunctionSearch, intervals: Intervals, problem: Problem) -> Ends:
+    """The interval widened to the default's, if the answer is another."""
+    default = search.chosen.answer
+    assert default.influence is not None
+    if answer.influence is default.influence:
+        return interval
+    samples = interval_shares(default.influence, problem)
+    low, high = intervals.of(default.value, samples, problem.seed)
+    return min(interval[0], low), max(interval[1], high)
 
 
 def _skew_notes(samples: Samples, intervals: Intervals) -> tuple[str, ...]:

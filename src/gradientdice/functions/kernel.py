@@ -15,6 +15,7 @@ from jaxtyping import Float, Num
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, first_bad_row, require_count, require_number
+from gradientdice.functions.cosine import cosine_of_turns
 from gradientdice.functions.rows import BlockRows, DenseRows
 from gradientdice.policies import Policy, SamplingPolicy, StatePolicy
 
@@ -32,6 +33,7 @@ class FittedKernel:
         features: standardised inputs (n, d) -> (n, M), a constant first.
         num_actions: how many discrete actions, or None for continuous ones.
         draws: actions drawn in each state from a policy that can only be sampled.
+        rank_tolerance: directions of the features below this share of the largest are dropped by a solver.
     """
 
     center: Float[np.ndarray, " d"]
@@ -39,6 +41,7 @@ class FittedKernel:
     features: Callable[[np.ndarray], np.ndarray]
     num_actions: int | None
     draws: int = 4
+    rank_tolerance: float = RANK_TOLERANCE
 
     def at(self, states: Num[np.ndarray, "n ..."], actions: Num[np.ndarray, "n ..."]) -> BlockRows | DenseRows:
         """x(s,a)."""
@@ -61,11 +64,6 @@ class FittedKernel:
             total = sum(self._features(states, policy.sample(states, rng)) for _ in range(draws))
             return DenseRows(np.asarray(total) / draws)
         return BlockRows(self._features(states), policy.probabilities_at(states))
-
-    @property
-    def rank_tolerance(self) -> float:
-        """Directions of the features below this share of the largest are dropped by a solver."""
-        return RANK_TOLERANCE
 
     def unlogged_message(self, feature: int, count: int) -> str:
         """What to say of the first of `count` features that the policy reaches and the log does not."""
@@ -101,36 +99,47 @@ class RandomFourier:
 
     Attributes:
         num_features: how many, for each discrete action.
-        bandwidth: h, in units of √d for d inputs.
+        bandwidth: h, in units of √d for d inputs. With a pair, each feature has its own, drawn log-uniformly between
+            the two: coarse and fine features in one class.
         seed: of the random frequencies.
         action_stretch: how many times as wide the kernel is along continuous actions. One action moves the next state
             little, so that values vary less along it than along the state.
+        rank_tolerance: directions of the features below this share of the largest are dropped by a solver.
 
     Example:
         >>> import gradientdice as gd
         >>> gd.RandomFourier(400, bandwidth=0.5).num_features
         400
+        >>> gd.RandomFourier(400, bandwidth=(0.15, 1.5)).bandwidth
+        (0.15, 1.5)
     """
 
     num_features: int = 400
-    bandwidth: float = 0.7
+    bandwidth: float | tuple[float, float] = 0.7
     seed: int = 0
     action_stretch: float = 1.0
+    rank_tolerance: float = RANK_TOLERANCE
 
     def __post_init__(self) -> None:
         require_count("num_features", self.num_features)
-        require_number("bandwidth", self.bandwidth, low=0, open_low=True)
+        ends = self.bandwidth if isinstance(self.bandwidth, tuple) else (self.bandwidth, self.bandwidth)
+        if len(ends) != 2 or ends[0] > ends[1]:
+            raise InputError(f"bandwidth must be a number or a pair (smallest, largest), not {self.bandwidth!r}.")
+        for end in ends:
+            require_number("bandwidth", end, low=0, open_low=True)
         require_number("action_stretch", self.action_stretch, low=0, open_low=True)
+        require_number("rank_tolerance", self.rank_tolerance, low=0, high=1)
 
     def fitted(self, data: Transitions, policy: Policy) -> FittedKernel:
         """The features, scaled to a log."""
         center, scale, num_actions = input_scaling(data, policy)
         size = len(center)
         rng = np.random.default_rng(self.seed)
-        frequencies = rng.normal(size=(size, self.num_features)) / (self.bandwidth * math.sqrt(size))
+        frequencies = rng.normal(size=(size, self.num_features)) / (2 * math.pi * math.sqrt(size))
         if num_actions is None:
             frequencies[data.states[0].size :] /= self.action_stretch
-        phases = rng.uniform(0, 2 * np.pi, size=self.num_features)
+        phases = rng.uniform(0, 1, size=self.num_features)
+        frequencies /= self._bandwidths(rng)
 
         def features(inputs: np.ndarray) -> np.ndarray:
             result = np.empty((len(inputs), self.num_features + 1))
@@ -138,11 +147,16 @@ class RandomFourier:
             waves = result[:, 1:]
             np.matmul(inputs, frequencies, out=waves)
             waves += phases
-            np.cos(waves, out=waves)
-            waves *= math.sqrt(2 / self.num_features)
+            cosine_of_turns(waves, math.sqrt(2 / self.num_features))
             return result
 
-        return FittedKernel(center, scale, features, num_actions)
+        return FittedKernel(center, scale, features, num_actions, rank_tolerance=self.rank_tolerance)
+
+    def _bandwidths(self, rng: np.random.Generator) -> float | np.ndarray:
+        """Each feature's own, or that of all of them."""
+        if not isinstance(self.bandwidth, tuple):
+            return self.bandwidth
+        return np.exp(rng.uniform(*np.log(self.bandwidth), size=self.num_features))
 
 
 @dataclass(frozen=True)

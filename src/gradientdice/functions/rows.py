@@ -135,6 +135,31 @@ def cross_product(
     return as_dense(product)
 
 
+def add_product(total: np.ndarray, left: Rows, right: Rows, weights: np.ndarray) -> None:
+    """Adds leftᵀ diag(weights) right to a dense matrix, in place; a product of rows with themselves takes half."""
+    if not (isinstance(left, BlockRows) and isinstance(right, BlockRows)):
+        total += cross_product(left, right, weights, len(total))
+        return
+    left_size, size = left.base.shape[1], right.base.shape[1]
+    for a in range(right.weights.shape[1]):
+        rows = np.flatnonzero(right.weights[:, a])
+        columns = slice(a * size, (a + 1) * size)
+        base, share = right.base[rows], weights[rows] * right.weights[rows, a]
+        if left is right and (right.weights[rows, a] == 1).all() and (share >= 0).all():
+            # Only this block: rows that have all their weight in one have none in another.
+            scaled = base if (share == 1).all() else base * np.sqrt(share)[:, None]
+            total[columns, columns] += scaled.T @ scaled
+        else:
+            scaled = base if (share == 1).all() else base * share[:, None]
+            for b in range(left.weights.shape[1]):
+                own = left.weights[rows, b]
+                if own.any():
+                    block = slice(b * left_size, (b + 1) * left_size)
+                    total[block, columns] += (left.base[rows] * own[:, None]).T @ scaled
+        if left.absorbing is not None:
+            total[-1, columns] += left.absorbing[rows] @ (base * share[:, None])
+
+
 def as_dense(product: Any) -> np.ndarray:
     """A product of rows as a dense matrix, refused where solving it would take minutes."""
     if isinstance(product, np.ndarray):

@@ -10,9 +10,11 @@ held-out flow residual of the ratio, the other candidate, picks badly (docs/resu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.functions.kernel import FittedKernel, RandomFourier
@@ -49,9 +51,7 @@ class _BellmanLoss(ABC):
 
         The loss may come out slightly negative. Its noise is measured by flipping the residuals' signs at random.
         """
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(self._weights), FLIPS))
-        signed = np.column_stack([np.ones(len(signs)), signs])
-        totals = np.zeros(1 + FLIPS)
+        signed, totals = self._signs(), np.zeros(1 + FLIPS)
         for fold in range(self._folds.count):
             rows = np.flatnonzero(self._folds.rows == fold)
             mass = float(self._weights[rows].sum())
@@ -61,6 +61,11 @@ class _BellmanLoss(ABC):
                 part = np.bincount(place, self._weights[rows] * scores.residual[rows])
                 totals += self._squares(used, part[:, None] * signed[used]) / mass**2
         return float(totals[0]), float(totals[1:].std())
+
+    def _signs(self) -> np.ndarray:
+        """Those of the residuals themselves, and random ones: (n, 1 + FLIPS)."""
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(self._weights), FLIPS))
+        return np.column_stack([np.ones(len(signs)), signs])
 
     @abstractmethod
     def _squares(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -91,6 +96,63 @@ class KernelBellmanLoss(_BellmanLoss):
                 own = float(np.sum((part[:, 0] ** 2)[:, None] * picked**2))
                 total += (np.sum(moments**2, axis=0) - own) / len(self._tests)
         return total
+
+    def forms(self, residuals: Float[np.ndarray, "J n"]) -> BellmanForms:
+        """The loss of every combination of some residuals."""
+        signed, count = self._signs(), len(residuals)
+        sums, own = [], []
+        for used, shares in self._folds_of(residuals):
+            parts, products = [], np.zeros((count, count))
+            for block in self._blocks[used].T:
+                chosen, part = used[block], shares[:, block]
+                columns = (part.T[:, None, :] * signed[chosen][:, :, None]).reshape(len(chosen), -1).astype(np.float32)
+                for tests in self._tests:
+                    picked = tests[chosen]
+                    parts.append((picked.T @ columns).astype(np.float64))
+                    products += (part * np.sum(picked**2, axis=1)) @ part.T
+            stacked = np.concatenate(parts).reshape(-1, 1 + FLIPS, count) / np.sqrt(len(self._tests))
+            sums.append(stacked.transpose(1, 2, 0))
+            own.append(products / len(self._tests))
+        return BellmanForms(np.array(sums), np.array(own))
+
+    def _folds_of(self, residuals: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """For each fold with any weight its distinct rows, and their shares w e / Σw, (J, rows)."""
+        for fold in range(self._folds.count):
+            rows = np.flatnonzero(self._folds.rows == fold)
+            mass = float(self._weights[rows].sum())
+            # A copy has its original's noise: their products are those of a row with itself.
+            used, place = np.unique(self._original[rows], return_inverse=True)
+            shares = residuals[:, rows] * (self._weights[rows] / (mass or 1.0))
+            yield used, np.array([np.bincount(place, share, minlength=len(used)) for share in shares])
+
+
+@dataclass(frozen=True, eq=False)
+class BellmanForms:
+    """The kernel Bellman loss of combinations Σ_j w_j e_j of some residuals, fold by fold a quadratic form in w.
+
+    Attributes:
+        sums: Σ_i e_ij ψ_i / Σ_i 1 of each fold: first as it is, then with random signs.
+        own: what each row's product with itself adds to the products of these.
+    """
+
+    sums: Float[np.ndarray, "folds signs J tests"]
+    own: Float[np.ndarray, "folds J J"]
+
+    def form(self, fold: int) -> Float[np.ndarray, "J J"]:
+        """The matrix G of wᵀGw, the mean over all folds but one of the loss with its squared noise.
+
+        The noise is left in, so that a noisy candidate does not pass for a good one by luck: on the control problems
+        of `reproduce continuous` combinations that are chosen so have smaller errors.
+        """
+        others = [k for k in range(len(self.own)) if k != fold] or [fold]
+        return np.mean([self.sums[k, 0] @ self.sums[k, 0].T for k in others], axis=0)
+
+    def loss(self, weights: Float[np.ndarray, "folds J"]) -> tuple[float, float]:
+        """The loss of a combination with weights for each fold, summed over folds, and its noise, as of the judge."""
+        totals = np.zeros(self.sums.shape[1])
+        for sums, own, of_one in zip(self.sums, self.own, weights, strict=True):
+            totals += np.sum((of_one @ sums) ** 2, axis=1) - of_one @ own @ of_one
+        return float(totals[0]), float(totals[1:].std())
 
 
 class TableBellmanLoss(_BellmanLoss):

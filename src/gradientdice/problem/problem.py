@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from gradientdice.data.transitions import Transitions
+from gradientdice.effort import Effort
 from gradientdice.errors import InputError, require_count
 from gradientdice.functions import (
     MLP,
@@ -67,6 +68,7 @@ class Problem:
         seed: for whatever is random.
         search: what chooses the functions where none are given; None if they must be given.
         progress: whether work that takes long shows a progress bar on a terminal.
+        effort: how much work an answer may take, where an estimator leaves that open.
 
     Example:
         >>> import numpy as np, gradientdice as gd
@@ -83,6 +85,7 @@ class Problem:
     seed: int = 0
     search: Callable[[Problem], Choice] | None = None
     progress: bool = False
+    effort: Effort = Effort.NORMAL
     _shared: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:

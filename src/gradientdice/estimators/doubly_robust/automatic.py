@@ -3,8 +3,8 @@
     ρ̂ = (1−γ) E_μ0[V] + E[τ (r + γV' − Q)],     at γ = 1:  E[τ (r + V' − Q)] / E[τ].
 
 With a table, or with functions that the user gives, the answer is GradientDICE's. On continuous states without
-functions kernel features are searched for (`search.py`), and the answer is the chosen candidate's, with the τ and Q of
-fits that did not see the row.
+functions τ is that of kernel features of many bandwidths, with a ridge that is chosen, and Q the best combination of
+several (`search.py`), all of fits that did not see the row.
 
 References:
     Zhang, Liu and Whiteson, GradientDICE, ICML 2020; Kallus and Uehara, Double Reinforcement Learning, JMLR 2020.
@@ -62,7 +62,6 @@ class Automatic:
         return replace(
             chosen.answer,
             evidence=evidence,
-            functions=repr(chosen.functions),
             method=f"doubly robust GradientDICE(discount={self.discount:g}), cross-fitted",
             notes=(),
         )

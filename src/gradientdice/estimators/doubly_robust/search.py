@@ -1,178 +1,265 @@
-"""The search for functions on continuous states: kernel features chosen without the truth.
+"""The default answer on continuous states: kernel features of many bandwidths, a path of ridges, and the best Q.
 
-Candidates differ in bandwidth, in number of features and, for continuous actions, in how wide the kernel is along the
-action. First come several bandwidths at a moderate number of features, then a wider kernel along the action, then more
-features at the best of these and at the next smaller bandwidth: capacity must grow with the data and with the horizon.
-Each candidate has a cross-fitted doubly robust answer. A candidate is plausible if the held-out kernel Bellman loss of
-its Q is not significantly larger than the smallest. Of the plausible ones, that with the smallest standard error is
-chosen.
+Random Fourier features with bandwidths from coarse to fine, as many as the log allows, give a ratio and a Q for each
+ridge of a path (`ridge_scores.py`), on rows that their fits did not see. With each ratio goes the convex combination of
+all Qs (the kernel's, a learned model's where there is one, and 0) that is best on the other folds
+(`value_candidates.py`).
 
-The interval allows for misfit: it spans the intervals of all candidates that are nearly as good in both respects, and
-it is widened on both sides by what the chosen one's loss allows for (`allowance.py`).
+The ridge of the ratio is chosen by what it does to the answer. A small one has much noise, which the standard error
+shows. A large one misses a part of the flow, so that the answer takes over a part of Q's error: how much, is estimated
+by what the ratio makes of Q itself, times the share of Q that its Bellman loss leaves unexplained (`allowance.py`). The
+chosen ridge has the least of both together. With a good Q that is a large ridge, and a short interval.
 
 Moments serve every discount, so that several discounts share each pass over the log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
+from gradientdice.effort import Effort
 from gradientdice.estimators.answer import Answer
-from gradientdice.estimators.doubly_robust.allowance import misfit_allowance
-from gradientdice.estimators.doubly_robust.cross_fit import FOLDS, cross_fit
-from gradientdice.estimators.doubly_robust.drl import doubly_robust_answer
-from gradientdice.estimators.saddle.gradient_dice import GradientDICE
+from gradientdice.estimators.doubly_robust.allowance import lacking_ratio, margin, unexplained_share
+from gradientdice.estimators.doubly_robust.combine import combine
+from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
+from gradientdice.estimators.doubly_robust.ridge_scores import RidgeScores, ridge_scores
+from gradientdice.estimators.doubly_robust.value_candidates import Simulation, ValueCandidates, best_weights
 from gradientdice.functions.kernel import RandomFourier
-from gradientdice.inference.bellman import KernelBellmanLoss
+from gradientdice.inference.bellman import BellmanForms, KernelBellmanLoss
+from gradientdice.inference.evidence import Evidence
+from gradientdice.inference.influence import Influence
 from gradientdice.inference.intervals import independent_shares, standard_error
+from gradientdice.inference.scores import HeldOut
 from gradientdice.policies import Policy, SamplingPolicy
 from gradientdice.problem.problem import Problem
+from gradientdice.problem.stream import LogDesign
 from gradientdice.progress import progress_bar
+from gradientdice.solvers.solution import Solution
+from gradientdice.solvers.status import Status
 
-BANDWIDTHS = (0.25, 0.35, 0.7, 1.4)
-WIDER = 3.0  # along continuous actions
+BANDWIDTHS = (0.15, 1.5)
+RIDGES = tuple(10.0**power for power in range(-6, 0))
+# Features for each action grow with the root of the rows, up to a number in all that fits time and memory.
+FEATURES_PER_ROOT = {Effort.QUICK: 1.5, Effort.NORMAL: 10**0.5, Effort.THOROUGH: 5.0}
+MOST_FEATURES = {Effort.QUICK: 1_000, Effort.NORMAL: 2_000, Effort.THOROUGH: 4_000}
+FEWEST_FEATURES = 25
+# Other estimators whiten their features, which takes longer than a ridge's solve.
+MOST_WHITENED = 1_000
+# Feature rows of this many bytes are made at a time.
+CHUNK_BYTES = 100 << 20
+# A model is learned without each of so many parts of the log: the folds in groups.
+MODEL_FOLDS = 2
+# How many times a bias counts against a standard error of the same size: an interval knows the second one only.
+BIAS_AVERSION = 2.0
 # A loss within this many standard deviations of its noise from the smallest is not significantly larger.
 NOISE = 2.0
-# The interval spans candidates with at most this many times the smallest loss and the chosen one's standard error. (The
-# range 2 to 10 gives much the same on the control problems of `reproduce continuous`; without it, that is with
-# plausible candidates alone, the intervals are too short.)
-NEARLY_LOSS, NEARLY_ERROR = 4.0, 3.0
+# A candidate for Q with less than this share of the combination is not worth a note.
+NOTED_SHARE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A function class and what came of it.
+    """The ratio of one ridge with its combination of Qs, and what came of it.
 
     Attributes:
-        functions: the class.
-        loss: the held-out kernel Bellman loss, summed over folds.
+        functions: the features.
+        ridge: of the ratio.
+        shares: the weights of each kind of Q, the mean over folds.
+        loss: the held-out kernel Bellman loss of the combination, summed over folds.
         noise: the loss's standard deviation if the residuals were pure noise.
         answer: the doubly robust answer.
         error: the answer's standard error.
-        mass: the share of the target's steps that lie on the rows; the rest come after an episode's end.
+        bias: what the answer may take over of Q's error, estimated (`allowance.py`, 2).
+        lacking: the same from what the ratio may lack (`allowance.py`, 1).
     """
 
     functions: RandomFourier
+    ridge: float
+    shares: dict[str, float]
     loss: float
     noise: float
     answer: Answer
     error: float
-    mass: float
+    bias: float
+    lacking: float
 
 
 @dataclass(frozen=True, eq=False)
 class FunctionSearch:
-    """All candidates, and what follows from them."""
+    """All ridges of one discount, and what follows from them.
+
+    Attributes:
+        candidates: one for each ridge.
+        functions: for estimators that whiten features: the same kind of features, of which directions are dropped in
+            place of a ridge.
+        model_notes: what the reader should know of the learned model, if there is one.
+    """
 
     candidates: tuple[Candidate, ...]
-
-    @property
-    def functions(self) -> RandomFourier:
-        """The functions chosen."""
-        return self.chosen.functions
+    functions: RandomFourier
+    model_notes: tuple[str, ...] = ()
 
     @property
     def chosen(self) -> Candidate:
-        """The most precise of the candidates whose loss is not significantly larger than the smallest."""
-        return min(self._within(self._best.loss), key=lambda candidate: candidate.error)
-
-    @property
-    def spanned(self) -> list[Candidate]:
-        """The candidates that the interval spans."""
-        close = self._within(NEARLY_LOSS * max(self._best.loss, self._best.noise))
-        return [c for c in close if c.error <= NEARLY_ERROR * self.chosen.error]
+        """The one with the least error and bias together."""
+        return min(self.candidates, key=lambda found: found.error**2 + (BIAS_AVERSION * found.bias) ** 2)
 
     def allowance(self, confidence: float) -> float:
-        """How much the interval is widened on both sides for the misfit of the chosen features."""
-        chosen = self.chosen
-        return misfit_allowance(chosen.loss / FOLDS, chosen.noise / FOLDS, chosen.mass, confidence)
+        """How much the interval is widened on both sides for misfit."""
+        return margin(max(self.chosen.bias, self.chosen.lacking), confidence)
 
     def notes(self, confidence: float) -> tuple[str, ...]:
-        """What the reader of an answer with the chosen functions and an interval of this confidence should know."""
-        spanned = self.spanned
-        notes = [
-            f"features chosen among {len(self.candidates)} candidates by held-out kernel Bellman loss and precision; "
-            f"the interval spans the {len(spanned)} that are nearly as good"
-        ]
-        values = [candidate.answer.value for candidate in spanned]
-        if len(values) > 1:
-            notes.append(f"their answers range from {min(values):.6g} to {max(values):.6g}")
-        notes.append(
-            f"the interval is widened by {self.allowance(confidence):.2g} on both sides for the features' misfit"
+        """What the reader of an answer with an interval of this confidence should know."""
+        chosen, allowance = self.chosen, self.allowance(confidence)
+        parts = sorted(((share, name) for name, share in chosen.shares.items() if share >= NOTED_SHARE), reverse=True)
+        misfit = "held-out rows show no misfit, so that the interval is not widened for it"
+        if allowance > 0:
+            misfit = f"the interval is widened by {allowance:.2g} on both sides for misfit that held-out rows show"
+        return (
+            f"the ratio's ridge {chosen.ridge:.0e} was chosen among {len(self.candidates)} for the smallest standard "
+            "error and bias together, the bias by held-out kernel Bellman loss",
+            "Q is " + " + ".join(f"{share:.2f} × {name}" for share, name in parts),
+            misfit,
+            *self.model_notes,
         )
-        return tuple(notes)
-
-    def _within(self, loss: float) -> list[Candidate]:
-        """Candidates whose loss is not significantly above this."""
-        return [c for c in self.candidates if c.loss <= loss + NOISE * np.hypot(self._best.noise, c.noise)]
-
-    @property
-    def _best(self) -> Candidate:
-        return min(self.candidates, key=lambda candidate: candidate.loss)
 
 
-def searching(discount: float) -> Callable[[Problem], FunctionSearch]:
+def searching(discount: float, simulate: Simulation | None = None) -> Callable[[Problem], FunctionSearch]:
     """A search at one discount, for `Problem`."""
-    return lambda problem: search_functions(problem, [discount])[0]
+    return lambda problem: search_functions(problem, [discount], simulate)[0]
 
 
-def search_functions(problem: Problem, discounts: Sequence[float]) -> list[FunctionSearch]:
-    """Tries the candidates and scores them, for each discount."""
-    data, policy, seed = problem.data, problem.policy, problem.seed
-    judge = KernelBellmanLoss(data, policy, problem.folds(FOLDS))
-    estimators = [GradientDICE(discount) for discount in discounts]
-    tried: dict[RandomFourier, list[Candidate]] = {}
+def search_functions(
+    problem: Problem, discounts: Sequence[float], simulate: Simulation | None = None
+) -> list[FunctionSearch]:
+    """Fits the path, combines it with the best Q and scores it, for each discount.
 
-    def attempt(functions: RandomFourier) -> None:
-        trial = problem.using(functions)
-        tried[functions] = []
-        for fitted in cross_fit(trial, estimators):
-            answer = doubly_robust_answer(trial, fitted)
-            assert answer.influence is not None and answer.ratio is not None
-            error = standard_error(independent_shares(answer.influence, data))
-            mass = float(np.average(answer.ratio, weights=data.row_weights))
-            tried[functions].append(Candidate(functions, *judge(fitted.scores), answer, error, mass))
-
-    def best() -> list[RandomFourier]:
-        """The functions of the smallest loss, for each discount."""
-        columns = zip(*tried.values(), strict=True)
-        return [min(column, key=lambda candidate: candidate.loss).functions for column in columns]
-
-    moderate, sampled = _moderate(data, policy), isinstance(policy, SamplingPolicy)
-    stages: list[Callable[[], Iterable[RandomFourier]]] = [
-        lambda: [RandomFourier(moderate, bandwidth, seed) for bandwidth in BANDWIDTHS],
-        lambda: [replace(functions, action_stretch=WIDER) for functions in best() if sampled],
-        lambda: [larger for functions in best() for larger in _larger(data, policy, functions)],
-    ]
-    with (
-        progress_bar("feature candidates", len(BANDWIDTHS) + sampled + 2)
-        if problem.progress
-        else nullcontext(lambda amount: None) as advance
-    ):
-        for stage in stages:
-            for functions in stage():
-                if functions not in tried:
-                    attempt(functions)
-                    advance(1)
-    return [FunctionSearch(tuple(column)) for column in zip(*tried.values(), strict=True)]
+    Args:
+        problem: the log and the policy.
+        discounts: they share each pass over the log, and the model.
+        simulate: learns a model that gives a further Q; None for the kernel's alone.
+    """
+    data, policy = problem.data, problem.policy
+    functions, folds = mixed_features(problem), problem.folds(FOLDS)
+    log = LogDesign(data, policy, functions, seed=problem.seed, chunk_rows=_chunk_rows(functions))
+    shown = progress_bar("ratios, values, answers", 2 + len(discounts)) if problem.progress else nullcontext(_silent)
+    found = []
+    with shown as advance:
+        paths = ridge_scores(log, folds, discounts, RIDGES)
+        advance(1)
+        model = None if simulate is None else simulate(problem, discounts, folds.coarser(MODEL_FOLDS), problem.effort)
+        advance(1)
+        judge = KernelBellmanLoss(data, policy, folds)
+        for number, path in enumerate(paths):
+            values = ValueCandidates.of(data, folds, path, None if model is None else model.by_discount[number])
+            forms = judge.forms(values.residual)
+            trial = _Trial(problem, functions, path, values, forms)
+            candidates = tuple(trial.candidate(ridge) for ridge in range(len(path.ridges)))
+            notes = () if model is None else model.notes(number)
+            found.append(FunctionSearch(candidates, _whitened(functions, policy, path, forms), notes))
+            advance(1)
+    return found
 
 
-def _moderate(data: Transitions, policy: Policy) -> int:
-    return int(np.clip(len(data) // 100, 25, 400)) // (1 if _blocks(policy) == 1 else 2)
+def mixed_features(problem: Problem) -> RandomFourier:
+    """Features of many bandwidths, as many as the log allows."""
+    blocks, effort = _blocks(problem.policy), problem.effort
+    wanted = int(FEATURES_PER_ROOT[effort] * len(problem.data) ** 0.5)
+    count = max(FEWEST_FEATURES, min(wanted, MOST_FEATURES[effort] // blocks))
+    return RandomFourier(count, BANDWIDTHS, problem.seed)
 
 
-def _larger(data: Transitions, policy: Policy, best: RandomFourier) -> list[RandomFourier]:
-    """More features at the best bandwidth and at the next smaller one, as many as the data allow."""
-    most = min(len(data) // (40 * _blocks(policy)), 1000 // _blocks(policy))
-    if most < 1.5 * best.num_features:
-        return []
-    finer = [bandwidth for bandwidth in BANDWIDTHS if bandwidth < best.bandwidth]
-    return [replace(best, num_features=most, bandwidth=bandwidth) for bandwidth in (best.bandwidth, *finer[-1:])]
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """What the ridges of one discount share."""
+
+    problem: Problem
+    functions: RandomFourier
+    path: RidgeScores
+    values: ValueCandidates
+    forms: BellmanForms
+
+    def candidate(self, number: int) -> Candidate:
+        """The ratio of one ridge with the best combination of Qs."""
+        data, folds, path = self.problem.data, self.problem.folds(FOLDS), self.path
+        ratio, share = path.ratio[number], self.problem.row_share(path.discount)
+        weights = best_weights(self.values, data, folds, share * ratio, self.forms)
+        value, shares = self._combined(self.values.combined(data, folds, ratio, weights))
+        loss, noise = self.forms.loss(weights)
+        mass = float(np.average(shares.ratio, weights=data.row_weights))
+        stats = {"condition_number": path.condition_number[number], "num_features": path.num_features}
+        answer = Answer(
+            value=value,
+            influence=shares,
+            ratio=shares.ratio,
+            solution=Solution(np.zeros(0), np.zeros(0), 0.0, Status.OK, stats),
+            evidence=Evidence(mean_ratio=mass + (1 - share) * float(path.absorbing_ratio[number]), bellman=True),
+            functions=repr(self.functions),
+        )
+        return Candidate(
+            self.functions,
+            path.ridges[number],
+            self.values.shares(weights),
+            loss,
+            noise,
+            answer,
+            standard_error(independent_shares(shares, data)),
+            self._bias(ratio, weights, value, shares),
+            lacking_ratio(loss / FOLDS, noise / FOLDS, mass),
+        )
+
+    def _bias(self, ratio: np.ndarray, weights: np.ndarray, value: float, shares: Influence) -> float:
+        """What the answer may take over of Q's error: the largest over directions to the candidates for Q."""
+        data = self.problem.data
+        loss, noise = self.forms.loss(weights)
+        largest = 0.0
+        for number in range(len(self.values.names)):
+            moved, moved_shares = self._combined(self.values.alone(data, ratio, number))
+            apart = standard_error(independent_shares(_difference(shares, moved_shares), data))
+            # Without what the noise of the difference adds on average.
+            way = math.sqrt(max(0.0, (value - moved) ** 2 - apart**2))
+            length, _ = self.forms.loss(weights - np.eye(len(self.values.names))[number])
+            largest = max(largest, way * unexplained_share(loss, noise, length))
+        return largest
+
+    def _combined(self, scores: HeldOut) -> tuple[float, Influence]:
+        discount = self.path.discount
+        return combine(discount, self.problem.data, scores, self.problem.row_share(discount))
+
+
+def _difference(one: Influence, other: Influence) -> Influence:
+    """The shares in the error of a difference of two answers."""
+    initial = None if one.initial is None or other.initial is None else one.initial - other.initial
+    return Influence(one.rows - other.rows, initial, one.ratio, one.residual)
+
+
+def _whitened(functions: RandomFourier, policy: Policy, path: RidgeScores, forms: BellmanForms) -> RandomFourier:
+    """Features that drop what the ridge of the kernel's best Q would all but remove."""
+    losses = []
+    for number in range(len(path.ridges)):
+        weights = np.zeros((forms.own.shape[0], forms.own.shape[1]))
+        weights[:, number] = 1.0
+        loss, noise = forms.loss(weights)
+        losses.append(loss + NOISE * noise)
+    most = max(FEWEST_FEATURES, MOST_WHITENED // _blocks(policy))
+    return replace(
+        functions,
+        num_features=min(functions.num_features, most),
+        rank_tolerance=path.ridges[int(np.argmin(losses))],
+    )
+
+
+def _silent(amount: int) -> None:
+    """In place of a progress bar."""
+
+
+def _chunk_rows(functions: RandomFourier) -> int:
+    return max(1_000, CHUNK_BYTES // (8 * (functions.num_features + 1)))
 
 
 def _blocks(policy: Policy) -> int:

@@ -17,7 +17,7 @@ LATER = 25
 # Ways to choose among the candidates of one log: what the chosen one has least of.
 Candidate = dict[str, Any]
 CRITERIA: dict[str, Callable[[Candidate], float]] = {
-    "the default: Bellman loss with its noise, then the smallest standard error": lambda row: not row["chosen"],
+    "the default: standard error and estimated bias together": lambda row: not row["chosen"],
     "smallest Bellman loss": lambda row: row["loss"],
     "smallest flow residual": lambda row: row["flow_residual"],
     "smallest flow residual in size": lambda row: abs(row["flow_residual"]),

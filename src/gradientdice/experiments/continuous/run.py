@@ -100,7 +100,7 @@ def _rows(name: str, replication: int, scale: Scale, truth: list[dict[str, float
                     "logged_mean": float(data.rewards.mean()),
                     "features": repr(candidate.functions),
                     "chosen": candidate is result.chosen,
-                    "spanned": any(candidate is other for other in result.spanned),
+                    "ridge": candidate.ridge,
                     "value": candidate.answer.value,
                     "standard_error": candidate.error,
                     "loss": candidate.loss,
