@@ -9,7 +9,7 @@ function Q: V is its mean under the policy, exact for discrete actions and over 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import equinox as eqx
@@ -34,13 +34,13 @@ class _Fold(eqx.Module):
 
     networks: Network
     value: Network
-    center: Float[Array, " g"]
-    scale: Float[Array, " g"]
-    low: Float[Array, " g"]
-    high: Float[Array, " g"]
-    discounts: Float[Array, " g"]
-    restart: Float[Array, " g"]  # the value after an end
-    noise: Float[Array, "e s"]
+    center: Float[Array | np.ndarray, " g"]
+    scale: Float[Array | np.ndarray, " g"]
+    low: Float[Array | np.ndarray, " g"]
+    high: Float[Array | np.ndarray, " g"]
+    discounts: Float[Array | np.ndarray, " g"]
+    restart: Float[Array | np.ndarray, " g"]  # the value after an end
+    noise: Float[Array | np.ndarray, "e s"]
     units: Units
 
     def fitted(self, states: Float[Array, "n s"]) -> Float[Array, "n g"]:
@@ -119,9 +119,8 @@ class FoldQ:
             units=Units.of(dynamics.encoding),
         )
         if dynamics.encoding.ends and 1 in discounts:
-            mean = jnp.mean(_fitted(fold, restarts), axis=0)
-            again = jnp.where(jnp.asarray(discounts) == 1, mean, 0.0)
-            fold = eqx.tree_at(lambda whole: whole.restart, fold, again)
+            mean = np.asarray(_fitted(fold, restarts)).mean(axis=0)
+            fold = replace(fold, restart=np.where(np.asarray(discounts) == 1, mean, single(0.0)))
         return cls(dynamics, fold)
 
     def pairs(self, inputs: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n g"]:

@@ -146,7 +146,7 @@ def _split(
     return seen, drawn.astype(np.int32)
 
 
-def _base(samples: Samples, rows: np.ndarray, weights: np.ndarray, ends: bool) -> Float[np.ndarray, "2*d+1 k"]:
+def _base(samples: Samples, rows: np.ndarray, weights: np.ndarray, ends: bool) -> Float[np.ndarray, "m k"]:
     base = closed_form_base(samples.inputs[rows], samples.targets[rows], samples.weights[rows] * weights[rows, None])
     if ends:
         # The log-odds of an end begin at those of all rows; half an end is added, for a fold without any.
@@ -159,7 +159,7 @@ def _base(samples: Samples, rows: np.ndarray, weights: np.ndarray, ends: bool) -
 
 def _held_out_errors(
     outputs: Float[np.ndarray, "j m k"], samples: Samples, checks: Int[np.ndarray, "j m"], size: int
-) -> Float[np.ndarray, "j m s+1"]:
+) -> Float[np.ndarray, "j m c"]:
     """Target less output of changes and rewards at held-out rows; 0 where the target is not known."""
     known = slice(0, size + 1)
     return (samples.targets[checks][..., known] - outputs[..., known]) * samples.weights[checks][..., known]

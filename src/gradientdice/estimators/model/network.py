@@ -22,10 +22,10 @@ NORM_FLOOR = 1e-5
 class HiddenLayer(eqx.Module):
     """A linear map, layer normalisation and a smooth rectifier."""
 
-    weight: Float[Array, "a b"]
-    bias: Float[Array, " b"]
-    gain: Float[Array, " b"]
-    shift: Float[Array, " b"]
+    weight: Float[Array | np.ndarray, "*j a b"]
+    bias: Float[Array | np.ndarray, "*j b"]
+    gain: Float[Array | np.ndarray, "*j b"]
+    shift: Float[Array | np.ndarray, "*j b"]
 
     def __call__(self, inputs: Float[Array, "n a"]) -> Float[Array, "n b"]:
         """The layer's outputs."""
@@ -39,14 +39,14 @@ class Network(eqx.Module):
     """Two hidden layers and a part in closed form.
 
     Attributes:
-        base: (2 inputs + 1, outputs) of the inputs, their squares and a constant; it is not trained.
+        base: (…, 2 inputs + 1, outputs) of the inputs, their squares and a constant; it is not trained.
         hidden: the hidden layers.
         weight: of the output layer, 0 at first.
     """
 
-    base: Float[Array, "2*d+1 k"]
+    base: Float[Array | np.ndarray, "*j m k"]
     hidden: tuple[HiddenLayer, ...]
-    weight: Float[Array, "b k"]
+    weight: Float[Array | np.ndarray, "*j b k"]
 
     def features(self, inputs: Float[Array, "n d"]) -> Float[Array, "n m"]:
         """What the outputs are linear in: the last hidden layer, the inputs, their squares and a constant."""
@@ -60,23 +60,23 @@ class Network(eqx.Module):
         return self.features(inputs) @ jnp.concatenate([self.weight, jax.lax.stop_gradient(self.base)])
 
 
-def first_networks(base: Float[np.ndarray, "j 2*d+1 k"], width: int, rng: np.random.Generator) -> Network:
+def first_networks(base: Float[np.ndarray, "j m k"], width: int, rng: np.random.Generator) -> Network:
     """Networks, stacked, that are their closed-form part. Drawn by NumPy: JAX would compile programs for it."""
     count, rows, outputs = base.shape
 
     def layer(before: int) -> HiddenLayer:
         weight = rng.normal(size=(count, before, width)) / np.sqrt(before)
         zeros = np.zeros((count, width), dtype=np.float32)
-        return HiddenLayer(weight.astype(np.float32), zeros, np.ones_like(zeros), zeros)  # pyright: ignore[reportArgumentType]
+        return HiddenLayer(weight.astype(np.float32), zeros, np.ones_like(zeros), zeros)
 
     hidden = (layer((rows - 1) // 2), layer(width))
     weight = np.zeros((count, width, outputs), dtype=np.float32)
-    return Network(base.astype(np.float32), hidden, weight)  # pyright: ignore[reportArgumentType]
+    return Network(base.astype(np.float32), hidden, weight)
 
 
 def closed_form_base(
     inputs: Float[np.ndarray, "n d"], targets: Float[np.ndarray, "n k"], weights: Float[np.ndarray, "n k"]
-) -> Float[np.ndarray, "2*d+1 k"]:
+) -> Float[np.ndarray, "m k"]:
     """Least squares on the inputs, their squares and a constant, each target with row weights of its own."""
     x = np.column_stack([inputs, inputs**2, np.ones(len(inputs))]).astype(np.float64)
     solved = np.zeros((x.shape[1], targets.shape[1]))

@@ -59,7 +59,7 @@ class _World(eqx.Module):
     def of(cls, dynamics: Dynamics, starts: Starts) -> _World:
         encoding = dynamics.encoding
         # Without any move there is still an array, which is not looked at.
-        logged = starts.logged if len(starts.logged) else starts.paths[None, :, starts.initial :]
+        logged = starts.logged if len(starts.logged) else starts.paths[None, :, starts.long :]
 
         def single(array: np.ndarray) -> Array:
             return jnp.asarray(array, dtype=jnp.float32)
@@ -141,7 +141,7 @@ def simulate(dynamics: Dynamics, policy: DiscretePolicy | SamplingPolicy, starts
     run = _scanned if policy.jax else _stepped
     states, reached, rewards, ended, left = run(world, starts.paths, draws, policy, dynamics.encoding, rng)
     cut = np.zeros((horizon, starts.paths.shape[1]), dtype=bool)
-    cut[-1], cut[starts.length - 1 :: starts.length, starts.initial :] = True, True
+    cut[-1], cut[starts.length - 1 :: starts.length, starts.long :] = True, True
     return Paths(states, reached, rewards, ended, cut, float(left.mean()))
 
 

@@ -24,20 +24,20 @@ LOGGED_SHARE = 10
 class Starts:
     """Where paths start, standardised; the networks of a fold start alike.
 
-    Paths from initial states are as long as the horizon. Those from logged states are shorter and more: they are for
-    the values at states that the policy itself seldom visits.
+    Half of the paths are as long as the horizon and start in initial states; without any, in logged ones. The others
+    are shorter and more, from logged states: they are for the values where the policy itself seldom goes.
 
     Attributes:
-        paths: (j, p, s) the first states: initial ones, if there are any, then logged ones.
-        initial: how many of the paths start in an initial state.
-        logged: (m, j, p − initial, s) the logged states to which the other paths are moved, one after the other.
+        paths: (j, p, s) the first states, those of the long paths first.
+        long: how many of the paths are long.
+        logged: (m, j, p − long, s) the logged states to which the other paths are moved, one after the other.
         restarts: (j, r, s) initial states from which ended paths go on.
         horizon: how many steps are simulated.
         length: after how many steps the paths from logged states are moved.
     """
 
     paths: Float[np.ndarray, "j p s"]
-    initial: int
+    long: int
     logged: Float[np.ndarray, "m j q s"]
     restarts: Float[np.ndarray, "j r s"]
     horizon: int
@@ -45,26 +45,26 @@ class Starts:
 
     @classmethod
     def draw(cls, data: Transitions, encoding: Encoding, folds: Folds, settings: ModelSettings, seed: int) -> Starts:
-        """Half of the paths start in initial states and half in logged ones, none of them of the fold itself."""
+        """Draws the states of each fold's networks, none of them of the fold itself."""
         rng = np.random.default_rng([seed, 0])
         states, starts, weights = encoding.states(data.states), data.start_states, data.start_weights
-        initial = 0 if starts is None else settings.paths // 2
-        others, length = settings.paths - initial, max(1, settings.horizon // LOGGED_SHARE)
-        segments = -(-settings.horizon // length)
+        long, length = settings.paths // 2, max(1, settings.horizon // LOGGED_SHARE)
+        others, segments = settings.paths - long, -(-settings.horizon // length)
         paths, logged, restarts = [], [], []
         for fold in range(folds.count):
-            own = states[_drawn(folds.rows != fold, data.row_weights, segments * others, rng)]
-            own = own.reshape(segments, others, -1)
-            first, again = own[0], own[0]
-            if starts is not None and weights is not None:
-                known = encoding.states(starts)
-                chosen = known[_drawn(counted_starts(folds.initial != fold, weights), weights, initial + RESTARTS, rng)]
-                first, again = np.concatenate([chosen[:initial], first]), chosen[initial:]
+            drawn = states[_drawn(folds.rows != fold, data.row_weights, segments * others, rng)]
+            own = drawn.reshape(segments, others, -1)
+            if starts is None or weights is None:
+                chosen = states[_drawn(folds.rows != fold, data.row_weights, long + RESTARTS, rng)]
+            else:
+                allowed = counted_starts(folds.initial != fold, weights)
+                chosen = encoding.states(starts)[_drawn(allowed, weights, long + RESTARTS, rng)]
+            first, again = np.concatenate([chosen[:long], own[0]]), chosen[long:]
             paths += [first] * settings.members
             logged += [own[1:]] * settings.members
             restarts += [again] * settings.members
         moved = np.stack(logged, axis=1)
-        return cls(np.stack(paths), initial, moved, np.stack(restarts), settings.horizon, length)
+        return cls(np.stack(paths), long, moved, np.stack(restarts), settings.horizon, length)
 
 
 def _drawn(

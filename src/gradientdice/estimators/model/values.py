@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from gradientdice.data.transitions import Transitions
 from gradientdice.effort import Effort
 from gradientdice.errors import starts_missing
 from gradientdice.estimators.model.backup import FoldQ
@@ -110,11 +111,9 @@ def simulated_values(problem: Problem, discounts: Sequence[float], folds: Folds,
     following = np.array(data.next_states)
     following[data.ended] = data.states[data.ended]
     next_value = scores.expected(following, folds.rows)
-    for fold, found in enumerate(own):
-        # 0 but at discount 1, where the path goes on from an initial state.
-        next_value[data.ended & (folds.rows == fold)] = np.asarray(found.fold.restart)
+    next_value[data.ended] = _after_ends(data, scores, discounts, folds)
     initial = None if data.start_states is None else scores.expected(data.start_states, folds.initial)
-    networks = [_own_values(paths, fitted, discounts, number, starts.initial) for number in range(len(discounts))]
+    networks = [_own_values(paths, fitted, discounts, number, starts.long) for number in range(len(discounts))]
     return ModelValues(
         [
             HeldOutQ(q[:, number], next_value[:, number], None if initial is None else initial[:, number])
@@ -128,15 +127,30 @@ def simulated_values(problem: Problem, discounts: Sequence[float], folds: Folds,
 
 
 def _own_values(
-    paths: Paths, fitted: FittedValues, discounts: Sequence[float], number: int, initial: int
+    paths: Paths, fitted: FittedValues, discounts: Sequence[float], number: int, long: int
 ) -> Float[np.ndarray, " j"]:
     """The policy's value in each network: its mean return from initial states or, at discount 1, its mean reward.
 
-    The mean reward is that of the second half of the paths, by when they are near where the policy stays.
+    Both are of the long paths, and the mean reward of their second half, by when they are near where the policy stays.
     """
     if discounts[number] == 1:
-        return paths.rewards[len(paths.rewards) // 2 :].mean(axis=(0, 2))
+        return paths.rewards[len(paths.rewards) // 2 :, :, :long].mean(axis=(0, 2), dtype=np.float64)
     totals, factors = truncated_returns(paths, discounts[number])
-    # Paths from initial states are never cut before the last step.
+    # Long paths are cut after the last step alone.
     continued = totals[0] + factors[0] * fitted.at(paths.reached[-1])[..., number]
-    return (1 - discounts[number]) * continued[:, :initial].mean(axis=1)
+    return (1 - discounts[number]) * continued[:, :long].mean(axis=1)
+
+
+def _after_ends(
+    data: Transitions, scores: Scores, discounts: Sequence[float], folds: Folds
+) -> Float[np.ndarray, "e g"]:
+    """What follows an end: nothing or, at discount 1, an initial state, with the V of the row's own fold."""
+    average = np.asarray(discounts) == 1
+    means = np.zeros((folds.count, len(discounts)))
+    if average.any() and data.ended.any():
+        starts, weights = data.start_states, data.start_weights
+        assert starts is not None and weights is not None
+        for fold in range(folds.count):
+            values = scores.expected(starts, np.full(len(starts), fold))
+            means[fold, average] = np.average(values, axis=0, weights=weights)[average]
+    return means[folds.rows[data.ended]]
