@@ -51,6 +51,7 @@ from .estimators import MAGIC as MAGIC
 from .estimators import MQL as MQL
 from .estimators import MWL as MWL
 from .estimators import PDIS as PDIS
+from .estimators import ModelRollouts as ModelRollouts
 from .estimators import RELATED as RELATED
 from .estimators import ReadOut as ReadOut
 from .estimators import RegularizedLagrangian as RegularizedLagrangian

@@ -8,6 +8,7 @@ from gradientdice.estimators.minimax.black_box import BlackBox
 from gradientdice.estimators.minimax.lagrangian import ReadOut, RegularizedLagrangian
 from gradientdice.estimators.minimax.mql import MQL
 from gradientdice.estimators.minimax.mwl import MWL
+from gradientdice.estimators.model.rollouts import ModelRollouts
 from gradientdice.estimators.saddle.dual_dice import DualDICE
 from gradientdice.estimators.saddle.estimator import SaddleEstimator
 from gradientdice.estimators.saddle.gen_dice import GenDICE
@@ -66,6 +67,7 @@ __all__ = [
     "MAGIC",
     "MQL",
     "MWL",
+    "ModelRollouts",
     "PDIS",
     "RELATED",
     "WDR",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Num
@@ -18,6 +19,7 @@ class DiscretePolicy:
     Attributes:
         function: states (n, …) -> probabilities (n, num_actions).
         num_actions: how many actions there are.
+        jax: whether the function is a JAX function: a simulation of the policy is then one compiled program.
 
     Example:
         >>> import numpy as np, gradientdice as gd
@@ -26,8 +28,9 @@ class DiscretePolicy:
         (3, 2)
     """
 
-    function: Callable[[np.ndarray], np.ndarray]
+    function: Callable[[Any], Any]
     num_actions: int
+    jax: bool = False
 
     def __post_init__(self) -> None:
         require_count("num_actions", self.num_actions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Num
@@ -18,6 +19,8 @@ class SamplingPolicy:
     Attributes:
         function: (states (n, …), rng) -> actions (n, action_dim) or (n,).
         draws: how many actions to draw in each state; None leaves it to the function class.
+        jax: whether the function is a JAX function (states, key) -> actions, with a key of `jax.random` in place of the
+            NumPy generator: a simulation of the policy is then one compiled program.
 
     Example:
         >>> import numpy as np, gradientdice as gd
@@ -26,12 +29,13 @@ class SamplingPolicy:
         (3, 1)
     """
 
-    function: Callable[[np.ndarray, np.random.Generator], np.ndarray]
+    function: Callable[[Any, Any], Any]
     draws: int | None = None
+    jax: bool = False
 
     def sample(self, states: Num[np.ndarray, "n ..."], rng: np.random.Generator) -> Float[np.ndarray, "n ..."]:
         """One action for each given state, checked."""
-        actions = np.asarray(self.function(states, rng))
+        actions = np.asarray(self.function(states, _key(rng) if self.jax else rng))
         if actions.ndim not in (1, 2) or len(actions) != len(states):
             raise InputError(
                 f"The policy returned actions of shape {actions.shape} for {len(states)} states; "
@@ -39,3 +43,10 @@ class SamplingPolicy:
             )
         require_finite("The policy's actions", actions)
         return actions
+
+
+def _key(rng: np.random.Generator) -> Any:
+    """A key of `jax.random` drawn from a NumPy generator."""
+    import jax
+
+    return jax.random.key(int(rng.integers(2**31)))

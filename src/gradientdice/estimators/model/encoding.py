@@ -1,0 +1,145 @@
+"""A log as standardised inputs and targets of a model of the dynamics.
+
+Inputs are the state and the action, discrete actions as indicators. Targets are the change of the state, the reward
+and, where the log has any, the end. All but the end are standardised by the log's own moments; what is constant keeps
+its value, because its scale is 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Num
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError, first_bad_row
+from gradientdice.estimators.model.training import Samples
+from gradientdice.functions.kernel import as_inputs, input_scaling
+from gradientdice.policies import Policy
+
+# Simulated states and rewards may leave the log's range by this share of it before they are held back: a bound at the
+# range itself would bias what lies there.
+MARGIN = 0.05
+# Changes that are smaller than this share of the state's own size are rounding.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """From states and actions to standardised numbers, and back.
+
+    Attributes:
+        state_shape: of one state in the log.
+        center: the inputs' means; for discrete actions those of the state alone.
+        scale: their deviations, 1 where an input is constant.
+        num_actions: how many discrete actions; None for continuous ones.
+        change_center: the mean change of the standardised state.
+        change_scale: its deviation; 0 where it is constant.
+        reward_center: the mean reward.
+        reward_scale: its deviation; 0 where it is constant.
+        reward_range: the least and the most that a reward is taken to be.
+        low: the lower end of the standardised states' range.
+        high: the upper end.
+        ends: whether any episode ended.
+    """
+
+    state_shape: tuple[int, ...]
+    center: Float[np.ndarray, " d"]
+    scale: Float[np.ndarray, " d"]
+    num_actions: int | None
+    change_center: Float[np.ndarray, " s"]
+    change_scale: Float[np.ndarray, " s"]
+    reward_center: float
+    reward_scale: float
+    reward_range: tuple[float, float]
+    low: Float[np.ndarray, " s"]
+    high: Float[np.ndarray, " s"]
+    ends: bool
+
+    @classmethod
+    def of(cls, data: Transitions, policy: Policy) -> Encoding:
+        """The encoding of a log."""
+        center, scale, num_actions = input_scaling(data, policy)
+        if num_actions is not None:
+            _require_discrete(data.actions, num_actions)
+        size = data.states[0].size
+        counted, moved = data.row_weights > 0, ~data.ended & (data.row_weights > 0)
+        before = (as_inputs(data.states, None) - center[:size]) / scale[:size]
+        after = (as_inputs(data.next_states, None) - center[:size]) / scale[:size]
+        change = (after - before)[moved] if moved.any() else np.zeros((1, size))
+        known = [before[counted], after[moved]]
+        if data.start_states is not None:
+            known.append((as_inputs(data.start_states, None) - center[:size]) / scale[:size])
+        low, high = (
+            np.min([part.min(axis=0) for part in known if len(part)], axis=0),
+            np.max([part.max(axis=0) for part in known if len(part)], axis=0),
+        )
+        rewards = data.rewards[counted]
+        largest, margin = float(np.abs(rewards).max()), MARGIN * float(np.ptp(rewards))
+        return cls(
+            data.states.shape[1:],
+            center,
+            scale,
+            num_actions,
+            change.mean(axis=0),
+            _spread(change, np.ones(size)),
+            float(rewards.mean()),
+            float(_spread(rewards[:, None], np.array([largest]))[0]),
+            (float(rewards.min() - margin), float(rewards.max() + margin)),
+            low - MARGIN * (high - low),
+            high + MARGIN * (high - low),
+            bool(data.ended[counted].any()),
+        )
+
+    @property
+    def state_size(self) -> int:
+        """Numbers in a state."""
+        return len(self.low)
+
+    def states(self, states: Num[np.ndarray, "n ..."]) -> Float[np.ndarray, "n s"]:
+        """Standardised states."""
+        size = self.state_size
+        return ((as_inputs(states, None) - self.center[:size]) / self.scale[:size]).astype(np.float32)
+
+    def raw_states(self, states: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n ..."]:
+        """Standardised states as the log, and so the policy, has them."""
+        size = self.state_size
+        raw = states.astype(np.float64) * self.scale[:size] + self.center[:size]
+        return raw.reshape(len(raw), *self.state_shape)
+
+    def actions(self, actions: Num[np.ndarray, "n ..."]) -> Float[np.ndarray, "n k"]:
+        """Actions as inputs."""
+        if self.num_actions is not None:
+            return np.eye(self.num_actions, dtype=np.float32)[actions]
+        size = self.state_size
+        return ((as_inputs(actions, None) - self.center[size:]) / self.scale[size:]).astype(np.float32)
+
+    def inputs(self, data: Transitions) -> Float[np.ndarray, "n d"]:
+        """The logged pairs as inputs."""
+        return np.concatenate([self.states(data.states), self.actions(data.actions)], axis=1)
+
+    def samples(self, data: Transitions) -> Samples:
+        """The log to learn from; after an end the next state is not known."""
+        before, after = self.states(data.states).astype(np.float64), self.states(data.next_states)
+        change = (after - before - self.change_center) / np.where(self.change_scale > 0, self.change_scale, 1.0)
+        change[:, self.change_scale == 0] = 0.0
+        reward = (data.rewards - self.reward_center) / (self.reward_scale or 1.0) * (self.reward_scale > 0)
+        columns = [change, reward[:, None], *([data.ended[:, None]] if self.ends else [])]
+        weights = np.ones((len(data), sum(column.shape[1] for column in columns)), dtype=np.float32)
+        weights[data.ended, : self.state_size] = 0.0
+        return Samples(self.inputs(data), np.concatenate(columns, axis=1).astype(np.float32), weights)
+
+
+def _spread(values: Float[np.ndarray, "n k"], size: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
+    spread = values.std(axis=0)
+    return np.where(spread > ROUNDING * size, spread, 0.0)
+
+
+def _require_discrete(actions: np.ndarray, count: int) -> None:
+    if actions.ndim != 1 or actions.dtype.kind not in "iu":
+        raise InputError("The policy has discrete actions, so that actions must be whole numbers of shape (n,).")
+    outside = (actions < 0) | (actions >= count)
+    if outside.any():
+        row = first_bad_row(outside)
+        raise InputError(f"actions must lie in 0 to {count - 1}; row {row} is {actions[row]}.")

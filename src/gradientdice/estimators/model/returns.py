@@ -1,0 +1,102 @@
+"""The returns of simulated paths, as samples to fit values to.
+
+    G_t = r_t + γ (1 − end_t) G_{t+1},
+
+until the path is cut, from where a fitted value continues it: G_t = R_t + c_t V(s_cut), with R_t the simulated part and
+c_t = γ^(steps to the cut), or 0 after an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from gradientdice.estimators.model.simulation import Paths
+
+# At discount 1 the values are those of this discount, with restarts: the residuals' mean is right for any function.
+AVERAGE_DISCOUNT = 0.99
+
+
+def simulated_discount(discount: float) -> float:
+    """The discount of the simulated returns."""
+    return AVERAGE_DISCOUNT if discount == 1 else discount
+
+
+def truncated_returns(paths: Paths, discount: float) -> tuple[Float[np.ndarray, "h j p"], Float[np.ndarray, "h j p"]]:
+    """R_t and c_t of each step."""
+    used = simulated_discount(discount)
+    total, factor = np.zeros(paths.rewards.shape), np.zeros(paths.rewards.shape)
+    after, share = np.zeros(paths.rewards.shape[1:]), np.ones(paths.rewards.shape[1:])
+    for step in range(len(total) - 1, -1, -1):
+        after, share = np.where(paths.cut[step], 0.0, after), np.where(paths.cut[step], 1.0, share)
+        goes_on = used * (1.0 if discount == 1 else ~paths.ended[step])
+        after, share = paths.rewards[step] + goes_on * after, goes_on * share
+        total[step], factor[step] = after, share
+    return total, factor
+
+
+@dataclass(frozen=True, eq=False)
+class ReturnSamples:
+    """What is known of V at the simulated states, those of a fold's networks together.
+
+    Attributes:
+        states: (f, n, s), standardised.
+        last: (f, n, s) where the path was cut.
+        rewards: (f, n, g) the simulated part of the return, for each discount.
+        factors: (f, n, g) of the value at the cut.
+        path: (n,) the path that each sample is of.
+        levels: (f, g) a constant that continues all returns at first: r̄ / (1 − γ(1 − end rate)) of late steps.
+    """
+
+    states: Float[np.ndarray, "f n s"]
+    last: Float[np.ndarray, "f n s"]
+    rewards: Float[np.ndarray, "f n g"]
+    factors: Float[np.ndarray, "f n g"]
+    path: np.ndarray
+    levels: Float[np.ndarray, "f g"]
+
+    @classmethod
+    def of(cls, paths: Paths, folds: int, discounts: Sequence[float]) -> ReturnSamples:
+        """The samples of all paths."""
+        returns = [truncated_returns(paths, discount) for discount in discounts]
+        rewards, factors = (_by_fold(np.stack(parts, axis=-1), folds) for parts in zip(*returns, strict=True))
+        steps, networks, count = paths.rewards.shape
+        return cls(
+            _by_fold(paths.states, folds),
+            _by_fold(_last_states(paths), folds),
+            rewards,
+            factors,
+            np.tile(np.arange(networks // folds * count), steps),
+            _levels(paths, folds, discounts),
+        )
+
+
+def _by_fold(array: np.ndarray, folds: int) -> np.ndarray:
+    """(h, folds·members, p, k) as (folds, h·members·p, k)."""
+    steps, networks, paths, size = array.shape
+    grouped = array.reshape(steps, folds, networks // folds, paths, size)
+    return np.moveaxis(grouped, 1, 0).reshape(folds, -1, size)
+
+
+def _last_states(paths: Paths) -> Float[np.ndarray, "h j p s"]:
+    """The state in which each step's path was cut."""
+    last = np.empty_like(paths.reached)
+    following = paths.reached[-1]
+    for step in range(len(last) - 1, -1, -1):
+        following = np.where(paths.cut[step][:, None], paths.reached[step], following)
+        last[step] = following
+    return last
+
+
+def _levels(paths: Paths, folds: int, discounts: Sequence[float]) -> Float[np.ndarray, "f g"]:
+    late = slice(len(paths.rewards) // 2, None)
+    reward, ending = (
+        array[late].mean(axis=(0, 2)).reshape(folds, -1).mean(axis=1) for array in (paths.rewards, paths.ended)
+    )
+    levels = [
+        reward / (1 - simulated_discount(discount) * (1.0 if discount == 1 else 1 - ending)) for discount in discounts
+    ]
+    return np.stack(levels, axis=1)

@@ -1,0 +1,68 @@
+"""The policy's value in learned dynamics,
+
+    ρ̂ = (1−γ) E_μ0[V],     V(s) = E_π[r̂(s,a) + γ (1 − p_end(s,a)) V_φ(ŝ')],
+
+with ŝ', r̂ and p_end from networks that learned the log's transitions, and V_φ fitted to the returns of simulated
+paths. At γ = 1 it is the mean reward of the later half of the paths, where ended ones go on from initial states.
+
+It has no influence values, and so no interval: a model's error is not the noise of its rows. The value is wrong where
+the model is, which nothing but a correction by a ratio can mend.
+
+References:
+    Zhang, Paine, Nachum, Paduraru, Tucker, Wang and Norouzi, Autoregressive Dynamics Models for Offline Policy
+    Evaluation and Optimization, ICLR 2021. Here all dimensions of the next state are predicted at once, and a fitted
+    value takes the place of long paths.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradientdice.effort import Effort
+from gradientdice.errors import InputError, require_number
+from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.model.needs import require_simulated
+from gradientdice.problem.problem import Problem
+from gradientdice.solvers.saddle import Solver
+
+# Each half of the log is scored by networks that learned from the other half.
+FOLDS = 2
+
+
+@dataclass(frozen=True)
+class ModelRollouts:
+    """Simulation in a learned model of the dynamics, for continuous states.
+
+    Attributes:
+        discount: γ in [0, 1]; 1 is the average reward.
+        effort: how large the networks are and how long they learn: "quick", "normal" or "thorough".
+
+    Example:
+        >>> import gradientdice as gd
+        >>> gd.ModelRollouts(0.99, effort="quick").effort
+        <Effort.QUICK: 'quick'>
+    """
+
+    discount: float
+    effort: Effort | str = Effort.NORMAL
+
+    def __post_init__(self) -> None:
+        require_number("discount", self.discount, low=0, high=1)
+        if self.effort not in list(Effort):
+            raise InputError(f"effort must be 'quick', 'normal' or 'thorough', not {self.effort!r}.")
+        object.__setattr__(self, "effort", Effort(self.effort))
+
+    def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
+        """The value in the model, without an interval."""
+        # JAX is imported when a model is learned, not with the package.
+        from gradientdice.estimators.model.values import simulated_values
+
+        refuse_solver(self, solver)
+        require_simulated(problem)
+        found = simulated_values(problem, [self.discount], problem.folds(FOLDS), Effort(self.effort))
+        value, initial = found.values[0], found.by_discount[0].initial_value
+        if self.discount < 1 and initial is not None:
+            value = (1 - self.discount) * float(np.average(initial, weights=problem.data.start_weights))
+        return Answer(value=value, method=repr(self), notes=found.notes(0))

@@ -1,0 +1,217 @@
+"""Paths of the policy in the learned dynamics, all networks together: one call of the policy for each simulated step.
+
+Ends are drawn from the learned probability, and an ended path goes on from an initial state: below discount 1 its
+return stops there, at discount 1 it goes on, which is what restarts mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from gradientdice.estimators.model.dynamics import Dynamics, Units
+from gradientdice.estimators.model.encoding import Encoding
+from gradientdice.estimators.model.network import Network
+from gradientdice.estimators.model.starts import Starts
+from gradientdice.policies import DiscretePolicy, SamplingPolicy
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Simulated paths: of j networks, p paths each, with h steps.
+
+    Attributes:
+        states: (h, j, p, s) the state before each step, standardised.
+        reached: (h, j, p, s) the state that each step reached, which is the next step's unless the path was moved.
+        rewards: (h, j, p).
+        ended: (h, j, p) after which steps the path ended and went on from an initial state.
+        cut: (h, p) after which steps the path was moved, or left off: the return is continued from the state reached.
+        left_share: the share of steps whose next state would have left the log's range.
+    """
+
+    states: Float[np.ndarray, "h j p s"]
+    reached: Float[np.ndarray, "h j p s"]
+    rewards: Float[np.ndarray, "h j p"]
+    ended: Bool[np.ndarray, "h j p"]
+    cut: Bool[np.ndarray, "h p"]
+    left_share: float
+
+
+class _World(eqx.Module):
+    """What a simulated step needs beside states and actions; see `Starts` for the last three."""
+
+    networks: Network
+    units: Units
+    noise: Float[Array, "j m s"]
+    center: Float[Array, " d"]
+    scale: Float[Array, " d"]
+    restarts: Float[Array, "j r s"]
+    logged: Float[Array, "m j q s"]
+    length: Int[Array, ""]
+
+    @classmethod
+    def of(cls, dynamics: Dynamics, starts: Starts) -> _World:
+        encoding = dynamics.encoding
+        # Without any move there is still an array, which is not looked at.
+        logged = starts.logged if len(starts.logged) else starts.paths[None, :, starts.long :]
+
+        def single(array: np.ndarray) -> Array:
+            return jnp.asarray(array, dtype=jnp.float32)
+
+        return cls(
+            dynamics.networks,
+            Units.of(encoding),
+            single(np.repeat(dynamics.noise, dynamics.members, axis=0)),
+            single(encoding.center),
+            single(encoding.scale),
+            single(starts.restarts),
+            single(logged),
+            jnp.asarray(starts.length),
+        )
+
+
+class _Step(NamedTuple):
+    """What one step of all paths gives: (j, p, …) each; `current` is where the next step begins."""
+
+    current: Any
+    reached: Any
+    reward: Any
+    ended: Any
+    left: Any
+
+
+class _Draws(NamedTuple):
+    """Random numbers of a step, (p,) each; the same for every network, which then differ by what they learned alone."""
+
+    noise: Any  # the row of the noise
+    restart: Any  # the initial state from which to go on after an end
+    end: Any  # below the probability of an end, the path ends
+    action: Any  # for discrete actions
+
+
+def _draws(world: _World, horizon: int, paths: int, rng: np.random.Generator) -> _Draws:
+    """The draws of all steps, (h, p) each. By NumPy: JAX's generators take long to compile."""
+    shape = (horizon, paths)
+    rows, starts = world.noise.shape[1], world.restarts.shape[1]
+    uniform = (rng.random(shape, dtype=np.float32) for _ in range(2))
+    return _Draws(rng.integers(rows, size=shape), rng.integers(starts, size=shape), *uniform)
+
+
+def _step(world: _World, number: Any, states: Any, actions: Any, draws: _Draws, ends: bool) -> _Step:
+    """One step of all paths of all networks."""
+    paths = states.shape[1]
+
+    def one(network: Network, states: Any, actions: Any, noise: Any, restarts: Any) -> Any:
+        outputs = network(jnp.concatenate([states, actions], axis=1))
+        following, reward, left = world.units.follow(states, outputs, noise[draws.noise])
+        if not ends:
+            return following, reward, jnp.zeros(paths, dtype=bool), left
+        ended = draws.end < jax.nn.sigmoid(outputs[:, -1])
+        return jnp.where(ended[:, None], restarts[draws.restart], following), reward, ended, left & ~ended
+
+    reached, reward, ended, left = jax.vmap(one)(world.networks, states, actions, world.noise, world.restarts)
+    done = number + 1
+    fresh = world.logged[jnp.clip(done // world.length - 1, 0, len(world.logged) - 1)]
+    first = paths - fresh.shape[1]
+    moved = jnp.where(done % world.length == 0, fresh, reached[:, first:])
+    return _Step(jnp.concatenate([reached[:, :first], moved], axis=1), reached, reward, ended, left)
+
+
+_compiled_step = eqx.filter_jit(_step)
+
+
+def simulate(dynamics: Dynamics, policy: DiscretePolicy | SamplingPolicy, starts: Starts, seed: int) -> Paths:
+    """Simulates the policy in every network from states of its own.
+
+    Args:
+        dynamics: the networks.
+        policy: called once for each step, with the states of all paths; a JAX function is compiled with all steps.
+        starts: where the paths start, go on, and are moved to.
+        seed: for actions, noise and ends.
+    """
+    horizon, world = starts.horizon, _World.of(dynamics, starts)
+    rng = np.random.default_rng([seed, 1])
+    draws = _draws(world, horizon, starts.paths.shape[1], rng)
+    run = _scanned if policy.jax else _stepped
+    states, reached, rewards, ended, left = run(world, starts.paths, draws, policy, dynamics.encoding, rng)
+    cut = np.zeros((horizon, starts.paths.shape[1]), dtype=bool)
+    cut[-1], cut[starts.length - 1 :: starts.length, starts.long :] = True, True
+    return Paths(states, reached, rewards, ended, cut, float(left.mean()))
+
+
+def _stepped(
+    world: _World,
+    first: Float[np.ndarray, "j p s"],
+    draws: _Draws,
+    policy: DiscretePolicy | SamplingPolicy,
+    encoding: Encoding,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, ...]:
+    """Each step is one call of the policy and one of a compiled function."""
+    horizon, (count, paths, size) = len(draws.end), first.shape
+    states, reached = (np.empty((horizon, count, paths, size), dtype=np.float32) for _ in range(2))
+    rewards = np.empty((horizon, count, paths), dtype=np.float32)
+    ended, left = np.zeros(rewards.shape, dtype=bool), np.zeros(rewards.shape, dtype=bool)
+    current = first
+    for number in range(horizon):
+        states[number] = current
+        raw = encoding.raw_states(current.reshape(-1, size))
+        if isinstance(policy, SamplingPolicy):
+            chosen = policy.sample(raw, rng)
+        else:
+            chosen = drawn_actions(policy.probabilities_at(raw), np.tile(draws.action[number], count))
+        actions = encoding.actions(chosen).reshape(count, paths, -1)
+        own = _Draws(*(part[number] for part in draws))
+        step = _compiled_step(world, np.int32(number), states[number], actions, own, encoding.ends)
+        reached[number], rewards[number], ended[number], left[number] = step[1:]
+        current = np.asarray(step.current)
+    return states, reached, rewards, ended, left
+
+
+def _scanned(
+    world: _World,
+    first: Float[np.ndarray, "j p s"],
+    draws: _Draws,
+    policy: DiscretePolicy | SamplingPolicy,
+    encoding: Encoding,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, ...]:
+    """All steps in one program."""
+    count, _, size = first.shape
+
+    def choose(world: _World, states: Any, draws: _Draws, key: Any) -> Any:
+        raw = (states * world.scale[:size] + world.center[:size]).reshape(-1, *encoding.state_shape)
+        if isinstance(policy, SamplingPolicy):
+            actions = jnp.asarray(policy.function(raw, key)).reshape(len(raw), -1)
+            encoded = (actions - world.center[size:]) / world.scale[size:]
+        else:
+            cumulative, chance = jnp.cumsum(policy.function(raw), axis=1), jnp.tile(draws.action, count)
+            chosen = jnp.minimum((cumulative < chance[:, None]).sum(axis=1), policy.num_actions - 1)
+            encoded = jax.nn.one_hot(chosen, policy.num_actions)
+        return encoded.reshape(*states.shape[:2], -1)
+
+    @jax.jit
+    def run(world: _World, first: Any, steps: Any) -> Any:
+        def body(states: Any, step: tuple[Any, _Draws, Any]) -> tuple[Any, Any]:
+            number, draws, key = step
+            found = _step(world, number, states, choose(world, states, draws, key), draws, encoding.ends)
+            return found.current, (states, *found[1:])
+
+        return jax.lax.scan(body, first, steps)[1]
+
+    horizon = len(draws.end)
+    keys = jax.random.split(jax.random.key(int(rng.integers(2**31))), horizon)
+    found = run(world, jnp.asarray(first), (jnp.arange(horizon), draws, keys))
+    return tuple(np.asarray(part) for part in found)
+
+
+def drawn_actions(probabilities: Float[np.ndarray, "n A"], chance: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+    """Discrete actions from uniform draws."""
+    cumulative = np.cumsum(probabilities, axis=1)
+    return np.minimum((cumulative < chance[:, None]).sum(axis=1), probabilities.shape[1] - 1)

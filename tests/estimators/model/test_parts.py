@@ -1,0 +1,108 @@
+"""The parts of a learned model that need no training."""
+
+import numpy as np
+import pytest
+
+import gradientdice as gd
+from gradientdice.estimators.model.dynamics import NOISE_FLOOR, _noise
+from gradientdice.estimators.model.encoding import MARGIN, Encoding
+from gradientdice.estimators.model.network import closed_form_base
+from gradientdice.estimators.model.returns import AVERAGE_DISCOUNT, _last_states, truncated_returns
+from gradientdice.estimators.model.settings import SETTINGS
+from gradientdice.estimators.model.simulation import Paths, drawn_actions
+
+COIN = gd.DiscretePolicy(lambda states: np.full((len(states), 2), 0.5), 2)
+
+
+def test_squares_are_fitted_exactly_and_each_target_by_its_own_rows(rng):
+    inputs = rng.normal(size=(200, 3))
+    targets = np.column_stack([2 * inputs[:, 0] - inputs[:, 1] ** 2 + 3, inputs[:, 2]])
+    weights = np.ones((200, 2))
+    targets[:50, 1], weights[:50, 1] = 1e3, 0.0
+    found = closed_form_base(inputs, targets, weights)
+    expected = np.zeros((7, 2))
+    expected[0, 0], expected[4, 0], expected[6, 0], expected[2, 1] = 2, -1, 3, 1
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_noise_is_what_two_networks_have_in_common(rng):
+    noise, own = rng.normal(size=(1, 4000, 1)), 0.5 * rng.normal(size=(2, 4000, 1))
+    assert np.std(_noise(noise + own)) == pytest.approx(1.0, abs=0.05)
+    # What is each network's own inaccuracy is no noise: deterministic dynamics stay deterministic.
+    assert not _noise(own).any()
+    small = np.sqrt(NOISE_FLOOR / 4) * noise
+    assert not _noise(np.concatenate([small, small])).any()
+
+
+def example_paths(rng, steps=7) -> Paths:
+    states, reached = (rng.normal(size=(steps, 2, 3, 1)).astype(np.float32) for _ in range(2))
+    rewards = rng.normal(size=(steps, 2, 3)).astype(np.float32)
+    cut = np.zeros((steps, 3), dtype=bool)
+    cut[-1], cut[2, 1] = True, True
+    return Paths(states, reached, rewards, rng.random((steps, 2, 3)) < 0.2, cut, 0.0)
+
+
+@pytest.mark.parametrize("discount", [0.9, 1.0])
+def test_returns_are_sums_of_rewards_up_to_the_cut(rng, discount):
+    paths = example_paths(rng)
+    total, factor = truncated_returns(paths, discount)
+    last = _last_states(paths)
+    used = AVERAGE_DISCOUNT if discount == 1 else discount
+    for step, network, path in np.ndindex(total.shape):
+        expected, share = 0.0, 1.0
+        for later in range(step, len(total)):
+            expected += share * paths.rewards[later, network, path]
+            share *= used * (discount == 1 or not paths.ended[later, network, path])
+            if paths.cut[later, path]:
+                break
+        assert total[step, network, path] == pytest.approx(expected, abs=1e-5)
+        assert factor[step, network, path] == pytest.approx(share)
+        assert last[step, network, path] == paths.reached[later, network, path]
+
+
+def test_constant_columns_keep_their_value(rng):
+    states = np.column_stack([rng.normal(size=50), np.full(50, 7.0)])
+    data = gd.Transitions(states, rng.integers(2, size=50), np.ones(50), states + [[1.0, 0.0]], states[:3])
+    encoding = Encoding.of(data, COIN)
+    samples = encoding.samples(data)
+    assert (encoding.change_scale == 0).all() and encoding.reward_scale == 0, "each change is the same"
+    assert encoding.change_center == pytest.approx([1 / states[:, 0].std(), 0.0])
+    assert encoding.reward_center == 1 and encoding.reward_range == (1.0, 1.0)
+    assert not samples.targets.any() and samples.targets.shape == (50, 3), "no end, no target for it"
+    assert encoding.raw_states(encoding.states(states)) == pytest.approx(states, abs=1e-5)
+    span = np.ptp(np.concatenate([states, states + [[1.0, 0.0]]]), axis=0)
+    low = encoding.raw_states(encoding.low[None].astype(np.float32))[0]
+    assert low == pytest.approx(states.min(axis=0) - MARGIN * span, abs=1e-5)
+
+
+def test_next_states_after_an_end_are_not_learned_from(rng):
+    states = rng.normal(size=(40, 1))
+    ended = np.arange(40) % 4 == 0
+    following = np.where(ended[:, None], 1e6, states + 0.1 * rng.normal(size=(40, 1)))
+    data = gd.Transitions(
+        states, rng.integers(2, size=40), rng.normal(size=40), following, states[:2], terminated=ended
+    )
+    encoding = Encoding.of(data, COIN)
+    samples = encoding.samples(data)
+    assert (samples.weights[ended, 0] == 0).all() and (samples.weights[~ended] == 1).all()
+    assert (samples.targets[:, 2] == ended).all() and encoding.high[0] < 1e3
+
+
+def test_actions_must_be_those_of_the_policy(rng):
+    states = rng.normal(size=(4, 1))
+    with pytest.raises(gd.InputError, match="row 2 is 2"):
+        Encoding.of(gd.Transitions(states, [0, 1, 2, 0], np.zeros(4), states), COIN)
+    with pytest.raises(gd.InputError, match="whole numbers"):
+        Encoding.of(gd.Transitions(states, states, np.zeros(4), states), COIN)
+
+
+def test_drawn_actions_have_the_policys_probabilities():
+    chance = (np.arange(1000) + 0.5) / 1000
+    drawn = drawn_actions(np.tile([0.2, 0.0, 0.8], (1000, 1)), chance)
+    assert np.bincount(drawn, minlength=3).tolist() == [200, 0, 800]
+
+
+def test_more_rows_get_more_steps_within_limits():
+    settings = SETTINGS[gd.ModelRollouts(0.9).effort]
+    assert settings.steps_for(100) == settings.steps == settings.steps_for(10_000)
+    assert settings.steps_for(40_000) == 2 * settings.steps and settings.steps_for(10**7) == 3 * settings.steps
