@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from gradientdice.errors import InputError
+
 
 class Effort(StrEnum):
     """How much work an answer may take: a word in place of many settings. Each estimator has its own table of them.
@@ -17,3 +19,11 @@ class Effort(StrEnum):
     QUICK = "quick"
     NORMAL = "normal"
     THOROUGH = "thorough"
+
+
+def require_effort(effort: str) -> Effort:
+    """The effort of this name, or an error that says which there are."""
+    try:
+        return Effort(effort)
+    except ValueError:
+        raise InputError(f"effort must be one of {', '.join(Effort)}, not {effort!r}.") from None

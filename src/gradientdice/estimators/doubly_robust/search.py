@@ -28,6 +28,7 @@ from gradientdice.estimators.doubly_robust.allowance import lacking_ratio, margi
 from gradientdice.estimators.doubly_robust.combine import combine
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
 from gradientdice.estimators.doubly_robust.ridge_scores import RidgeScores, ridge_scores
+from gradientdice.estimators.doubly_robust.simulation import simulation_for, without_simulation
 from gradientdice.estimators.doubly_robust.value_candidates import Simulation, ValueCandidates, best_weights
 from gradientdice.functions.kernel import RandomFourier
 from gradientdice.inference.bellman import BellmanForms, KernelBellmanLoss
@@ -125,13 +126,13 @@ class FunctionSearch:
             "error and bias together, the bias by held-out kernel Bellman loss",
             "Q is " + " + ".join(f"{share:.2f} × {name}" for share, name in parts),
             misfit,
-            *self.model_notes,
+            *(note for note in self.model_notes if note),
         )
 
 
-def searching(discount: float, simulate: Simulation | None = None) -> Callable[[Problem], FunctionSearch]:
+def searching(discount: float) -> Callable[[Problem], FunctionSearch]:
     """A search at one discount, for `Problem`."""
-    return lambda problem: search_functions(problem, [discount], simulate)[0]
+    return lambda problem: search_functions(problem, [discount], simulation_for(problem))[0]
 
 
 def search_functions(
@@ -160,7 +161,7 @@ def search_functions(
             forms = judge.forms(values.residual)
             trial = _Trial(problem, functions, path, values, forms)
             candidates = tuple(trial.candidate(ridge) for ridge in range(len(path.ridges)))
-            notes = () if model is None else model.notes(number)
+            notes = (without_simulation(problem),) if model is None else model.notes(number)
             found.append(FunctionSearch(candidates, _whitened(functions, policy, path, forms), notes))
             advance(1)
     return found
