@@ -19,27 +19,46 @@ ALONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 @contextmanager
-def worker_pool() -> Iterator[ProcessPoolExecutor]:
+def worker_pool(*, fresh: bool = False) -> Iterator[ProcessPoolExecutor]:
     """As many processes as there are cores.
 
-    They are fresh ones rather than forks: a fork of a process that runs threads, as JAX does, may hang.
+    They are started anew rather than forked: a fork of a process that runs threads, as JAX does, may hang.
+
+    Args:
+        fresh: whether each job gets a process of its own.
     """
     before = {name: os.environ.get(name) for name in ALONE}
     os.environ.update(ALONE)
     try:
-        with ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool:
+        cores, jobs = len(os.sched_getaffinity(0)), 1 if fresh else None
+        with ProcessPoolExecutor(cores, mp_context=get_context("spawn"), max_tasks_per_child=jobs) as pool:
             yield pool
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def fill_parts(store: ResultStore, what: str, jobs: Mapping[Path, tuple[Any, ...]], work: Callable[..., Any]) -> None:
-    """Does the jobs whose part is missing: `work` on a job's arguments gives rows, for a .json or .parquet file."""
+def fill_parts(
+    store: ResultStore,
+    what: str,
+    jobs: Mapping[Path, tuple[Any, ...]],
+    work: Callable[..., Any],
+    *,
+    fresh: bool = False,
+) -> None:
+    """Does the jobs whose part is missing: `work` on a job's arguments gives rows, for a .json or .parquet file.
+
+    Args:
+        store: where the parts are.
+        what: is counted, for the progress bar.
+        jobs: part -> arguments.
+        work: does one job.
+        fresh: whether each job gets a process of its own, for jobs that measure what they cost.
+    """
     missing = {path: arguments for path, arguments in jobs.items() if not path.exists()}
     if not missing:
         return
-    with progress_bar(what, len(jobs)) as advance, worker_pool() as pool:
+    with progress_bar(what, len(jobs)) as advance, worker_pool(fresh=fresh) as pool:
         advance(len(jobs) - len(missing))
         futures = {pool.submit(work, *arguments): path for path, arguments in missing.items()}
         for future in as_completed(futures):

@@ -102,6 +102,17 @@ EXPERIMENTS = {
             quick="Two logs per problem.",
         ),
         Experiment(
+            "control",
+            "Control tasks from 2 to 27 dimensions with trained policies: is the answer sharp enough to decide?",
+            quick="Three small tasks, two logs of 1,000 rows each.",
+            options=(
+                Option("logs", 20, "Logs per task and size."),
+                Option("large_logs", 8, "Logs of 100,000 rows per task."),
+                Option("largest", 100_000, "The largest size: 1000, 10000 or 100000."),
+                Option("report", 1, "0 leaves out the half of the tasks that is kept for the report."),
+            ),
+        ),
+        Experiment(
             "shootout",
             "Every estimator on every benchmark, at several sizes and overlaps, and a guide for choosing.",
             quick="Two small logs per cell: within three minutes.",

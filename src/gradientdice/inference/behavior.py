@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.inference.intervals import NormalInterval
@@ -34,18 +35,37 @@ class BehaviorValue:
 
 def behavior_value(data: Transitions, discount: float, confidence: float) -> BehaviorValue | None:
     """The behaviour's value at a discount; None below 1 if the log has no episodes in time order."""
-    if discount < 1 and (data.episodes is None or data.start_states is None):
+    parts = _parts(data, discount)
+    if parts is None:
         return None
-    if data.episodes is None:
-        sums, mass = data.row_weights * data.rewards, data.row_weights
-    else:
-        sums, mass = _episodes(data, discount)
+    sums, mass = parts
     total = float(mass.sum())
     value = float(sums.sum()) / total
     shares = ((sums - value * mass) / total)[mass > 0]
     interval = None if len(shares) < 2 else NormalInterval().interval(value, [shares], confidence, 0)
     unseen = 0.0 if discount == 1 else max(0.0, 1 - total / _start_weight(data))
     return BehaviorValue(value, interval, unseen)
+
+
+def behavior_shares(data: Transitions, discount: float) -> tuple[float, Float[np.ndarray, " units"]] | None:
+    """The behaviour's value, and each independent unit's share in its error; None where there is no such value."""
+    parts = _parts(data, discount)
+    if parts is None:
+        return None
+    sums, mass = parts
+    total = float(mass.sum())
+    value = float(sums.sum()) / total
+    shares = (sums - value * mass) / total
+    return value, data.units.sums(shares, None if data.episodes is None else data.first_rows)
+
+
+def _parts(data: Transitions, discount: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """For each episode (each row, without episodes) its weighted rewards, and the weight of the steps that it shows."""
+    if discount < 1 and (data.episodes is None or data.start_states is None):
+        return None
+    if data.episodes is None:
+        return data.row_weights * data.rewards, data.row_weights
+    return _episodes(data, discount)
 
 
 def _episodes(data: Transitions, discount: float) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,1 @@
+"""Control tasks with trained policies: does the answer decide?"""

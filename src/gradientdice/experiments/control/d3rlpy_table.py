@@ -1,0 +1,27 @@
+"""Fitted Q evaluation by d3rlpy, from the table that `benchmarks/d3rlpy_fqe.py` wrote in an environment of its own."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pandas as pd
+
+from gradientdice.experiments.frames import column, kept
+
+METHOD = "FQE of d3rlpy"
+# What a log's rows say about the log, whatever the method.
+OF_THE_LOG = ["task", "rows", "seed", "discount", "half", "truth", "true_behavior", "running_error", "episodes"]
+
+
+def d3rlpy_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """Its values for those logs of a run that it was given, in the columns of the run; it has no intervals."""
+    place = files("gradientdice.experiments.control").joinpath("data/d3rlpy.csv")
+    if not place.is_file():
+        return frame.iloc[:0]
+    with place.open(encoding="utf-8") as source:
+        values = pd.read_csv(source)
+    logs = frame[OF_THE_LOG].drop_duplicates()
+    found = logs.merge(values, on=["task", "rows", "seed", "discount"])
+    found = found.assign(method=METHOD, verdict="", decision="undecided", note="")
+    found = found.reindex(columns=frame.columns)
+    return kept(found, column(found, "value").notna())

@@ -1,0 +1,121 @@
+"""The numbers of the results page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from gradientdice.experiments.control.d3rlpy_table import d3rlpy_rows
+from gradientdice.experiments.control.methods import FEW_LOGS
+from gradientdice.experiments.control.run import Scale
+from gradientdice.experiments.control.summary import Judged, judged, pooled, summarised
+from gradientdice.experiments.control.tasks import TASKS
+from gradientdice.experiments.control.truth import truths
+from gradientdice.experiments.frames import groups, records, rows_where
+from gradientdice.experiments.markdown import number, table
+
+HALVES = {"report": "kept for the report", "develop": "developed on"}
+POOLED = (
+    "rows",
+    "discount",
+    "method",
+    "RMSE / gap",
+    "coverage",
+    "half-width / gap",
+    "half-width / running",
+    "right",
+    "wrong",
+    "seconds",
+    "MiB",
+)
+SINGLE = ("task", *POOLED[:3], "logs", *POOLED[3:])
+
+
+def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
+    """The values of the template's names."""
+    frame = pd.concat([frame, d3rlpy_rows(frame)], ignore_index=True)
+    cells = summarised(frame)
+    values: dict[str, Any] = {
+        "logs": scale.logs,
+        "large_logs": scale.large_logs,
+        "num_tasks": int(cells["task"].nunique()),
+        "tasks": _tasks(list(cells["task"].unique())),
+        "few_logs": FEW_LOGS["FQE"],
+        "d3rlpy": bool((cells["method"] == "FQE of d3rlpy").any()),
+    }
+    for half in HALVES:
+        own = rows_where(cells, half=half)
+        values[f"{half}_bars"] = _bars(judged(cells, half))
+        values[f"{half}_pooled"] = _pooled(own)
+        values[f"{half}_cells"] = _cells(own)
+    return values
+
+
+def _tasks(names: Iterable[str]) -> str:
+    rows = []
+    for name in names:
+        task = TASKS[name]()
+        for discount, truth in truths()[name].items():
+            rows.append(
+                [
+                    name,
+                    task.environment,
+                    task.dimension,
+                    task.limit,
+                    HALVES[task.half],
+                    f"{discount:g}",
+                    f"{truth.value:.4g} ± {number(truth.value_error, 1)}",
+                    f"{truth.behavior:.4g} ± {number(truth.behavior_error, 1)}",
+                    f"{truth.gap_in_errors:.0f}",
+                ]
+            )
+    header = ("task", "environment", "dimension", "log's limit", "half", "γ", "target", "behaviour", "gap / error")
+    return table(header, rows)
+
+
+def _bars(found: Iterable[Judged]) -> str:
+    rows = [
+        [
+            f"{bar.rows:,}",
+            bar.sentence,
+            "–" if bar.measured is None else f"{bar.measured:.3g}",
+            "not run" if bar.holds is None else "yes" if bar.holds else "**no**",
+        ]
+        for bar in found
+    ]
+    return table(("rows", "bar", "measured", "holds"), rows)
+
+
+def _pooled(cells: pd.DataFrame) -> str:
+    rows = []
+    for (size, discount, method), some in groups(cells, "rows", "discount", "method"):
+        rows.append([f"{size:,}", f"{discount:g}", method, *_figures(pooled(some))])
+    return table(POOLED, rows) if rows else "No task of this half was run."
+
+
+def _cells(cells: pd.DataFrame) -> str:
+    rows = []
+    for row in records(cells):
+        single = {**row, **pooled(rows_where(cells, **{name: row[name] for name in ("task", *POOLED[:3])}))}
+        names = [row["task"], f"{row['rows']:,}", f"{row['discount']:g}", row["method"], row["logs"]]
+        rows.append([*names, *_figures(single)])
+    return table(SINGLE, rows) if rows else "No task of this half was run."
+
+
+def _figures(figures: dict[str, Any]) -> list[str]:
+    return [
+        number(figures["rmse"]),
+        _share(figures["coverage"]),
+        number(figures["width"]),
+        number(figures["width_running"]),
+        _share(figures["right"]),
+        _share(figures["wrong"]),
+        number(figures["seconds"]),
+        number(figures["mebibytes"], 3),
+    ]
+
+
+def _share(share: float) -> str:
+    return "–" if share != share else f"{share:.2f}"
