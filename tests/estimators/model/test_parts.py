@@ -49,7 +49,7 @@ def test_returns_are_sums_of_rewards_up_to_the_cut(rng, discount):
     last = _last_states(paths)
     used = AVERAGE_DISCOUNT if discount == 1 else discount
     for step, network, path in np.ndindex(total.shape):
-        expected, share = 0.0, 1.0
+        expected, share, later = 0.0, 1.0, step
         for later in range(step, len(total)):
             expected += share * paths.rewards[later, network, path]
             share *= used * (discount == 1 or not paths.ended[later, network, path])
