@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice.effort import Effort
 from gradientdice.estimators.model.dynamics import NOISE_FLOOR, _noise
 from gradientdice.estimators.model.encoding import MARGIN, Encoding
 from gradientdice.estimators.model.network import closed_form_base
@@ -103,6 +104,6 @@ def test_drawn_actions_have_the_policys_probabilities():
 
 
 def test_more_rows_get_more_steps_within_limits():
-    settings = SETTINGS[gd.ModelRollouts(0.9).effort]
+    settings = SETTINGS[Effort.NORMAL]
     assert settings.steps_for(100) == settings.steps == settings.steps_for(10_000)
     assert settings.steps_for(40_000) == 2 * settings.steps and settings.steps_for(10**7) == 3 * settings.steps
