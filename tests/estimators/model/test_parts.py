@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice.effort import Effort
 from gradientdice.estimators.model.dynamics import NOISE_FLOOR, _noise
 from gradientdice.estimators.model.encoding import MARGIN, Encoding
 from gradientdice.estimators.model.network import closed_form_base
@@ -49,7 +50,7 @@ def test_returns_are_sums_of_rewards_up_to_the_cut(rng, discount):
     last = _last_states(paths)
     used = AVERAGE_DISCOUNT if discount == 1 else discount
     for step, network, path in np.ndindex(total.shape):
-        expected, share = 0.0, 1.0
+        expected, share, later = 0.0, 1.0, step
         for later in range(step, len(total)):
             expected += share * paths.rewards[later, network, path]
             share *= used * (discount == 1 or not paths.ended[later, network, path])
@@ -103,6 +104,6 @@ def test_drawn_actions_have_the_policys_probabilities():
 
 
 def test_more_rows_get_more_steps_within_limits():
-    settings = SETTINGS[gd.ModelRollouts(0.9).effort]
+    settings = SETTINGS[Effort.NORMAL]
     assert settings.steps_for(100) == settings.steps == settings.steps_for(10_000)
     assert settings.steps_for(40_000) == 2 * settings.steps and settings.steps_for(10**7) == 3 * settings.steps

