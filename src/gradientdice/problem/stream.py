@@ -69,6 +69,12 @@ class LogDesign:
         """The first chunk: it shows the width and whether there is an absorbing state."""
         return next(self.chunks())[1]
 
+    @cached_property
+    def shape(self) -> tuple[int, bool]:
+        """The number of features, and whether the last is the absorbing state's, from a single row."""
+        row = feature_rows(self.data, self.policy, self.functions, slice(0, 1), self._rng(0))
+        return row.width, row.absorbing
+
     def _rng(self, chunk: int) -> np.random.Generator:
         return np.random.default_rng([self._seed, chunk + 1])
 
