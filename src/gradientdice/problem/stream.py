@@ -32,11 +32,12 @@ class LogDesign:
         *,
         seed: int = 0,
         chunk_rows: int = CHUNK_ROWS,
+        cache_bytes: int = CACHE_BYTES,
     ) -> None:
         self.data, self.policy = data, policy
         self.functions = fit_functions(functions, data, policy)
         self.knows_initial = not isinstance(policy, LoggedPolicy) or policy.knows_initial
-        self._seed, self._chunk_rows = seed, chunk_rows
+        self._seed, self._chunk_rows, self._cache_bytes = seed, chunk_rows, cache_bytes
         self._kept: dict[int, Design] = {}
 
     def chunks(self) -> Iterator[tuple[slice, Design]]:
@@ -48,7 +49,7 @@ class LogDesign:
                 yield rows, self._kept[start]
                 continue
             design = feature_rows(self.data, self.policy, self.functions, rows, self._rng(start))
-            if _row_bytes(design) * n <= CACHE_BYTES:
+            if _row_bytes(design) * n <= self._cache_bytes:
                 self._kept[start] = design
             yield rows, design
 

@@ -50,8 +50,8 @@ MOST_FEATURES = {Effort.QUICK: 1_000, Effort.NORMAL: 2_000, Effort.THOROUGH: 4_0
 FEWEST_FEATURES = 25
 # Other estimators whiten their features, which takes longer than a ridge's solve.
 MOST_WHITENED = 1_000
-# Feature rows of this many bytes are made at a time.
-CHUNK_BYTES = 100 << 20
+# Feature rows of this many bytes are made at a time; they are kept for the second pass if all take no more than this.
+CHUNK_BYTES, CACHE_BYTES = 50 << 20, 256 << 20
 # A model is learned without each of so many parts of the log: the folds in groups.
 MODEL_FOLDS = 2
 # How many times a bias counts against a standard error of the same size: an interval knows the second one only.
@@ -158,7 +158,9 @@ def search_functions(
     """
     data, policy = problem.data, problem.policy
     functions, folds = mixed_features(problem), problem.folds(FOLDS)
-    log = LogDesign(data, policy, functions, seed=problem.seed, chunk_rows=_chunk_rows(functions))
+    log = LogDesign(
+        data, policy, functions, seed=problem.seed, chunk_rows=_chunk_rows(functions), cache_bytes=CACHE_BYTES
+    )
     shown = progress_bar("ratios, values, answers", 2 + len(discounts)) if problem.progress else nullcontext(_silent)
     found = []
     with shown as advance:
