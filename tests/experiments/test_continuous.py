@@ -75,7 +75,7 @@ def test_the_page_counts_what_is_inside_and_ranks_the_criteria(page, candidates)
     assert "3 of 4" in text and "| 5% |" in text, "an error of 0.1 in a gap of 2"
     assert "| smallest Bellman loss | 4.00 |" in text and "| smallest flow residual | 9.00 |" in text
     assert "| smallest flow residual in size | 4.00 |" in text and "| smallest standard error | 1.00 |" in text
-    assert "then the smallest standard error | 1.00 |" in text and "the share is not yet known" in text
+    assert "standard error and estimated bias together | 1.00 |" in text and "the share is not yet known" in text
 
 
 def test_later_logs_are_also_counted_alone(page, candidates):

@@ -109,9 +109,10 @@ def _with_evidence(problem: Problem, estimator: Estimator, answer: Answer, confi
     search = _search_behind(problem, answer)
     if search is not None:
         evidence = replace(evidence, allowance=search.allowance(confidence))
-        notes = (*notes, *search.notes(confidence))
-        if answer.influence is not search.chosen.answer.influence:
-            functions = repr(search.functions)
+        if answer.influence is search.chosen.answer.influence:
+            notes = (*notes, *search.notes(confidence))
+        else:
+            notes, functions = (*notes, *search.notes_for_others(confidence)), repr(search.functions)
         if not evidence.bellman:
             cautions = (*cautions, "the features were searched for, and this estimator cannot test their fit")
     if evidence.bellman and evidence.misfit is None and answer.influence is not None and problem.support is None:

@@ -32,11 +32,12 @@ class LogDesign:
         *,
         seed: int = 0,
         chunk_rows: int = CHUNK_ROWS,
+        cache_bytes: int = CACHE_BYTES,
     ) -> None:
         self.data, self.policy = data, policy
         self.functions = fit_functions(functions, data, policy)
         self.knows_initial = not isinstance(policy, LoggedPolicy) or policy.knows_initial
-        self._seed, self._chunk_rows = seed, chunk_rows
+        self._seed, self._chunk_rows, self._cache_bytes = seed, chunk_rows, cache_bytes
         self._kept: dict[int, Design] = {}
 
     def chunks(self) -> Iterator[tuple[slice, Design]]:
@@ -48,7 +49,7 @@ class LogDesign:
                 yield rows, self._kept[start]
                 continue
             design = feature_rows(self.data, self.policy, self.functions, rows, self._rng(start))
-            if _row_bytes(design) * n <= CACHE_BYTES:
+            if _row_bytes(design) * n <= self._cache_bytes:
                 self._kept[start] = design
             yield rows, design
 
@@ -68,6 +69,12 @@ class LogDesign:
     def first(self) -> Design:
         """The first chunk: it shows the width and whether there is an absorbing state."""
         return next(self.chunks())[1]
+
+    @cached_property
+    def shape(self) -> tuple[int, bool]:
+        """The number of features, and whether the last is the absorbing state's, from a single row."""
+        row = feature_rows(self.data, self.policy, self.functions, slice(0, 1), self._rng(0))
+        return row.width, row.absorbing
 
     def _rng(self, chunk: int) -> np.random.Generator:
         return np.random.default_rng([self._seed, chunk + 1])

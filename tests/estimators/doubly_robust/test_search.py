@@ -100,7 +100,11 @@ def test_a_useless_model_is_left_out():
     noise = np.random.default_rng(5)
     starts = len(known(data.start_states))
     wild = ExactQ(noise.normal(size=3000) * 50, noise.normal(size=3000) * 50, noise.normal(size=starts) * 50)
-    (found,) = search_functions(gd.Problem(data, policy), [0.9], lambda *given: Exact([wild]))
+
+    def simulate(problem, discounts, folds, effort):
+        return Exact([wild])
+
+    (found,) = search_functions(gd.Problem(data, policy), [0.9], simulate)
     assert found.chosen.shares["the model's"] < 0.05
     assert abs(found.chosen.answer.value - truth) < 4 * found.chosen.error + found.allowance(0.95)
 

@@ -64,12 +64,12 @@ def ridge_scores(
 
 def _unpenalised(log: LogDesign) -> Int[np.ndarray, " c"]:
     """The constant of each action's block, and the absorbing state's indicator."""
-    functions, design = log.functions, log.first
+    functions, (width, absorbing) = log.functions, log.shape
     assert isinstance(functions, FittedKernel)
     actions = functions.num_actions or 1
-    size = (design.width - design.absorbing) // actions
+    size = (width - absorbing) // actions
     free = np.arange(actions) * size
-    return np.append(free, design.width - 1) if design.absorbing else free
+    return np.append(free, width - 1) if absorbing else free
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +87,8 @@ class _Scores:
         # A ridge counts only if every fold has a solution for it.
         kept = set.intersection(*({fit.ridge for fit in path.fits} for path in paths))
         self._fits = [[fit for fit in path.fits if fit.ridge in kept] for path in paths]
-        self._discount, self._width, n = discount, log.first.width, len(log.data)
-        self._absorbing = log.first.absorbing
+        self._discount, n = discount, len(log.data)
+        self._width, self._absorbing = log.shape
         self._restart = discount == 1 and self._absorbing
         self._ratios = [self._stacked(fits, "ratio") for fits in self._fits]
         self._values = [self._stacked(fits, "value") for fits in self._fits]

@@ -51,8 +51,8 @@ MOST_FEATURES = {Effort.QUICK: 1_000, Effort.NORMAL: 2_000, Effort.THOROUGH: 4_0
 FEWEST_FEATURES = 25
 # Other estimators whiten their features, which takes longer than a ridge's solve.
 MOST_WHITENED = 1_000
-# Feature rows of this many bytes are made at a time.
-CHUNK_BYTES = 100 << 20
+# Feature rows of this many bytes are made at a time; they are kept for the second pass if all take no more than this.
+CHUNK_BYTES, CACHE_BYTES = 50 << 20, 256 << 20
 # A model is learned without each of so many parts of the log: the folds in groups.
 MODEL_FOLDS = 2
 # How many times a bias counts against a standard error of the same size: an interval knows the second one only.
@@ -115,19 +115,31 @@ class FunctionSearch:
         return margin(max(self.chosen.bias, self.chosen.lacking), confidence)
 
     def notes(self, confidence: float) -> tuple[str, ...]:
-        """What the reader of an answer with an interval of this confidence should know."""
-        chosen, allowance = self.chosen, self.allowance(confidence)
+        """What the reader of the default answer with an interval of this confidence should know."""
+        chosen = self.chosen
         parts = sorted(((share, name) for name, share in chosen.shares.items() if share >= NOTED_SHARE), reverse=True)
-        misfit = "held-out rows show no misfit, so that the interval is not widened for it"
-        if allowance > 0:
-            misfit = f"the interval is widened by {allowance:.2g} on both sides for misfit that held-out rows show"
         return (
             f"the ratio's ridge {chosen.ridge:.0e} was chosen among {len(self.candidates)} for the smallest standard "
             "error and bias together, the bias by held-out kernel Bellman loss",
             "Q is " + " + ".join(f"{share:.2f} × {name}" for share, name in parts),
-            misfit,
+            self._misfit_note(confidence),
             *(note for note in self.model_notes if note),
         )
+
+    def notes_for_others(self, confidence: float) -> tuple[str, ...]:
+        """The same for an answer of another estimator with the functions of the search."""
+        return (
+            "kernel features of many bandwidths were used; in place of a ridge, directions below "
+            f"{self.functions.rank_tolerance:.0e} of the largest are dropped",
+            f"the interval spans that of the default answer, {self.chosen.answer.value:.6g}",
+            self._misfit_note(confidence),
+        )
+
+    def _misfit_note(self, confidence: float) -> str:
+        allowance = self.allowance(confidence)
+        if allowance > 0:
+            return f"the interval is widened by {allowance:.2g} on both sides for misfit that held-out rows show"
+        return "held-out rows show no misfit, so that the interval is not widened for it"
 
 
 def searching(discount: float) -> Callable[[Problem], FunctionSearch]:
@@ -147,7 +159,9 @@ def search_functions(
     """
     data, policy = problem.data, problem.policy
     functions, folds = mixed_features(problem), problem.folds(FOLDS)
-    log = LogDesign(data, policy, functions, seed=problem.seed, chunk_rows=_chunk_rows(functions))
+    log = LogDesign(
+        data, policy, functions, seed=problem.seed, chunk_rows=_chunk_rows(functions), cache_bytes=CACHE_BYTES
+    )
     shown = progress_bar("ratios, values, answers", 2 + len(discounts)) if problem.progress else nullcontext(_silent)
     found = []
     with shown as advance:
@@ -170,7 +184,9 @@ def search_functions(
 def mixed_features(problem: Problem) -> RandomFourier:
     """Features of many bandwidths, as many as the log allows."""
     blocks, effort = _blocks(problem.policy), problem.effort
-    wanted = int(FEATURES_PER_ROOT[effort] * len(problem.data) ** 0.5)
+    # Copies of rows, as weights stand for, say nothing new.
+    rows = int(problem.data.units.distinct.sum())
+    wanted = int(FEATURES_PER_ROOT[effort] * rows**0.5)
     count = max(FEWEST_FEATURES, min(wanted, MOST_FEATURES[effort] // blocks))
     return RandomFourier(count, BANDWIDTHS, problem.seed)
 

@@ -73,9 +73,6 @@ def row_values(
     noise_rows = dynamics.noise.shape[1]
     steps = int(np.clip(ROW_STEPS // n, FEWEST_STEPS, MOST_STEPS))
 
-    def spread(place: np.ndarray) -> np.ndarray:
-        return place
-
     # The first step of Q: the logged action.
     size = encoding.state_size
     dealt = rows.take(inputs)
@@ -108,13 +105,10 @@ def row_values(
             total += factor * alive[..., None] * fitted.at(states)
             break
         action_seed = [seed, 6, step]
-        chance = np.random.default_rng(action_seed).random(real.shape[:2])
         actions = _actions(policy, encoding, states, width, action_seed)
         draws = rng.integers(noise_rows, size=(networks, paths))
         draws[:, width : 2 * width] = draws[:, :width]
-        moved, paid, ended, _ = (
-            np.asarray(part) for part in _compiled(world, states, actions, draws, encoding.ends)
-        )
+        moved, paid, ended, _ = (np.asarray(part) for part in _compiled(world, states, actions, draws, encoding.ends))
         ended = ended if encoding.ends else np.zeros_like(paid)
         total += factor * alive[..., None] * (paid[..., None] + gammas * ended[..., None] * again[:, None])
         alive = alive * (1 - ended)

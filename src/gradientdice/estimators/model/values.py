@@ -21,13 +21,12 @@ from jaxtyping import Float
 from gradientdice.data.transitions import Transitions
 from gradientdice.effort import Effort
 from gradientdice.errors import starts_missing
-from gradientdice.estimators.model.backup import FoldQ
 from gradientdice.estimators.model.dynamics import learn_dynamics
 from gradientdice.estimators.model.encoding import Encoding
 from gradientdice.estimators.model.fitted_value import FittedValues, fit_values
 from gradientdice.estimators.model.needs import require_simulated
 from gradientdice.estimators.model.returns import ReturnSamples, truncated_returns
-from gradientdice.estimators.model.scores import Scores
+from gradientdice.estimators.model.row_paths import row_values
 from gradientdice.estimators.model.settings import SETTINGS
 from gradientdice.estimators.model.simulation import Paths, simulate
 from gradientdice.estimators.model.starts import Starts
@@ -102,17 +101,10 @@ def simulated_values(problem: Problem, discounts: Sequence[float], folds: Folds,
     paths = simulate(dynamics, policy, starts, problem.seed)
     samples = ReturnSamples.of(paths, folds.count, discounts)
     fitted = fit_values(samples, encoding, discounts, settings, problem.seed)
-    own = [
-        FoldQ.of(dynamics, fitted, fold, discounts, starts.restarts[fold * settings.members])
-        for fold in range(folds.count)
-    ]
-    scores = Scores(own, encoding, policy, settings.draws, np.random.default_rng([problem.seed, 4]))
-    q = scores.pairs(encoding.inputs(data), folds.rows)
-    following = np.array(data.next_states)
-    following[data.ended] = data.states[data.ended]
-    next_value = scores.expected(following, folds.rows)
-    next_value[data.ended] = _after_ends(data, scores, discounts, folds)
-    initial = None if data.start_states is None else scores.expected(data.start_states, folds.initial)
+    restarts = starts.restarts[:: settings.members]
+    found = row_values(dynamics, fitted, policy, data, folds, discounts, restarts, problem.seed)
+    q, next_value, initial = found.q, found.next_value, found.initial_value
+    next_value[data.ended] = _after_ends(data, initial, discounts)
     networks = [_own_values(paths, fitted, discounts, number, starts.long) for number in range(len(discounts))]
     return ModelValues(
         [
@@ -142,15 +134,10 @@ def _own_values(
 
 
 def _after_ends(
-    data: Transitions, scores: Scores, discounts: Sequence[float], folds: Folds
-) -> Float[np.ndarray, "e g"]:
-    """What follows an end: nothing or, at discount 1, an initial state, with the V of the row's own fold."""
-    average = np.asarray(discounts) == 1
-    means = np.zeros((folds.count, len(discounts)))
-    if average.any() and data.ended.any():
-        starts, weights = data.start_states, data.start_weights
-        assert starts is not None and weights is not None
-        for fold in range(folds.count):
-            values = scores.expected(starts, np.full(len(starts), fold))
-            means[fold, average] = np.average(values, axis=0, weights=weights)[average]
-    return means[folds.rows[data.ended]]
+    data: Transitions, initial: Float[np.ndarray, "n0 g"] | None, discounts: Sequence[float]
+) -> Float[np.ndarray, " g"]:
+    """What follows an end: nothing or, at discount 1, an initial state."""
+    if initial is None or data.start_weights is None:
+        return np.zeros(len(discounts))
+    mean = np.average(initial, axis=0, weights=data.start_weights)
+    return np.where(np.asarray(discounts) == 1, mean, 0.0)
