@@ -87,6 +87,7 @@ def test_the_page_counts_the_cells_that_cover(made_up, page):
     assert "Not counted" not in text and "| 95.0%, 0.1 | 90.0%, 0.1 (2) | 95.0%, 0.1 |" in text
     assert "| bootstrap | 300 | 95.0% | 95.0% | 95.0% |" in text
     assert "| right | 1,000 | 200 | 95.0% | 50.0% | 96.0% |" in text
+    assert "trusted, 768 of 800 (96.0%) hold the truth" in " ".join(text.split())
 
 
 def test_cells_with_few_answers_are_counted_apart(made_up, page):

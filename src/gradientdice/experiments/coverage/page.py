@@ -46,6 +46,7 @@ def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
         "methods": _methods(frame),
         "verdict_logs": f"{scale.verdicts:,}",
         "verdicts": _verdicts(frame),
+        "trusted": _trusted(rows_where(frame, method=WHOLE)),
     }
 
 
@@ -97,6 +98,12 @@ def _verdicts(frame: pd.DataFrame) -> str:
         share = f"{inside / trusted:.1%}" if trusted else "—"
         rows.append([features, f"{size:,}", f"{answered:,}", f"{coverage:.1%}", f"{trusted / answered:.1%}", share])
     return table(["features", "n", "logs", "coverage", "trusted", "coverage of those"], rows)
+
+
+def _trusted(whole: pd.DataFrame) -> str:
+    """The coverage of all answers that were trusted."""
+    inside, trusted = int(column(whole, "trusted_inside").sum()), int(column(whole, "trusted").sum())
+    return f"{inside:,} of {trusted:,}" + (f" ({inside / trusted:.1%})" if trusted else "")
 
 
 def _share(value: float) -> str:
