@@ -33,7 +33,7 @@ def evaluate(
     interval: IntervalMethod | None = None,
     confidence: float = 0.95,
     seed: int = 0,
-    progress: bool = False,
+    progress: bool | None = None,
     checkpoint: str | Path | None = None,
 ) -> Estimate:
     """How well would this policy do?
@@ -51,7 +51,8 @@ def evaluate(
             `BootstrapInterval`, `EmpiricalLikelihood`.
         confidence: of the interval.
         seed: for whatever is random.
-        progress: whether to show a progress bar on a terminal while features are chosen or networks trained.
+        progress: None shows a progress bar on a terminal once the work has taken two seconds, True from the start,
+            False never.
         checkpoint: with a stochastic solver, a folder to which the training writes as it goes and from which it goes
             on.
 

@@ -66,7 +66,8 @@ class Problem:
             the search is asked for one when it is first needed.
         seed: for whatever is random.
         search: what chooses the functions where none are given; None if they must be given.
-        progress: whether work that takes long shows a progress bar on a terminal.
+        progress: whether work on it shows a progress bar on a terminal: None after two seconds, True from the start,
+            False never.
 
     Example:
         >>> import numpy as np, gradientdice as gd
@@ -82,7 +83,7 @@ class Problem:
     functions: Functions | None = None
     seed: int = 0
     search: Callable[[Problem], Choice] | None = None
-    progress: bool = False
+    progress: bool | None = None
     _shared: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:

@@ -16,7 +16,6 @@ Moments serve every discount, so that several discounts share each pass over the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,7 +31,7 @@ from gradientdice.inference.bellman import KernelBellmanLoss
 from gradientdice.inference.intervals import independent_shares, standard_error
 from gradientdice.policies import Policy, SamplingPolicy
 from gradientdice.problem.problem import Problem
-from gradientdice.progress import progress_bar
+from gradientdice.progress import working
 
 BANDWIDTHS = (0.25, 0.35, 0.7, 1.4)
 WIDER = 3.0  # along continuous actions
@@ -149,11 +148,7 @@ def search_functions(problem: Problem, discounts: Sequence[float]) -> list[Funct
         lambda: [replace(functions, action_stretch=WIDER) for functions in best() if sampled],
         lambda: [larger for functions in best() for larger in _larger(data, policy, functions)],
     ]
-    with (
-        progress_bar("feature candidates", len(BANDWIDTHS) + sampled + 2)
-        if problem.progress
-        else nullcontext(lambda amount: None) as advance
-    ):
+    with working("choosing features", len(BANDWIDTHS) + sampled + 2, problem.progress) as advance:
         for stage in stages:
             for functions in stage():
                 if functions not in tried:
