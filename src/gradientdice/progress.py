@@ -8,9 +8,9 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # Shorter work shows nothing: a bar that flashes up tells less than the answer that follows it.
 PATIENCE_SECONDS = 2.0
 
+Item = TypeVar("Item")
 # Called with an amount of work that is done and, if there is one, a note on how it goes.
 Advance = Callable[..., None]
 
@@ -40,6 +41,14 @@ def working(label: str, total: int, show: bool | None = None) -> Iterator[Advanc
         return
     with _DISPLAY.line(label, total, at_once=bool(show)) as advance:
         yield advance
+
+
+def tracked(label: str, items: Sequence[Item], show: bool | None = None) -> Iterator[Item]:
+    """The items of a loop whose passes `working` counts."""
+    with working(label, len(items), show) as advance:
+        for item in items:
+            yield item
+            advance(1)
 
 
 def _has_reader() -> bool:

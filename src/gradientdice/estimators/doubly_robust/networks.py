@@ -70,7 +70,7 @@ def neural_doubly_robust(
     sources = [setup.source for setup in setups if isinstance(setup.source, NetworkSource)]
     # Both kinds of networks at the same time: while one program is compiled, the other cores train or compile too.
     with ThreadPoolExecutor(1) as background:
-        fitting = background.submit(fitted_q.fit_logs, functions, sources, gamma, seeds, progress=problem.progress)
+        fitting = background.submit(fitted_q.fit, functions, sources, gamma, seeds, progress=problem.progress)
         outcomes = train_groups(groups, seeds.tolist(), progress=problem.progress)
         fits = fitting.result()
     mean_ratios = [float(outcome.curve[0, :, -1, 1].mean()) for outcome in outcomes]

@@ -26,7 +26,7 @@ from gradientdice.solvers.stochastic.devices import advances_together, workers
 from gradientdice.solvers.stochastic.network import Layers, apply, init_layers
 from gradientdice.solvers.stochastic.network_source import NetworkSource
 from gradientdice.solvers.stochastic.pieces import scan_steps
-from gradientdice.solvers.stochastic.programs import PROGRAMS
+from gradientdice.solvers.stochastic.programs import PROGRAMS, QUICKLY_COMPILED
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,7 @@ class FittedQ:
     batch_size: int = 256
     follow_rate: float = 0.01
 
-    def fit(self, functions: MLP, data: NetworkSource, discount: float, seeds: np.ndarray) -> tuple[Layers, np.ndarray]:
-        """(runs, …) networks, one a seed, and the ρ that each learned (0 below discount 1)."""
-        return self.fit_logs(functions, [data], discount, seeds)[0]
-
-    def fit_logs(
+    def fit(
         self,
         functions: MLP,
         logs: Sequence[NetworkSource],
@@ -58,7 +54,10 @@ class FittedQ:
         *,
         progress: bool | None = None,
     ) -> list[tuple[Layers, np.ndarray]]:
-        """The same for several logs of one shape: on all cores, or the seeds together where that suits the device."""
+        """For each of some logs of one shape, (runs, …) networks, one a seed, and each one's ρ (0 below discount 1).
+
+        They are trained on all cores; on an accelerator the networks of a log advance together.
+        """
         together = advances_together()
         batches = [seeds] if together else np.split(seeds, len(seeds))
         jobs = [(log, batch) for log in logs for batch in batches]
@@ -68,7 +67,12 @@ class FittedQ:
                 log, batch = job
                 arguments = log, jnp.asarray(discount), jnp.asarray(batch)
                 build = partial(_fit, self, functions, discount == 1, together)
-                program = PROGRAMS.get(("fitted Q", self, functions, discount == 1), arguments, lambda: jax.jit(build))
+                options: Any = QUICKLY_COMPILED if jax.default_backend() == "cpu" else None
+                program = PROGRAMS.get(
+                    ("fitted Q", self, functions, discount == 1, together),
+                    arguments,
+                    lambda: jax.jit(build, compiler_options=options),
+                )
                 found = jax.tree.map(np.asarray, program(*arguments))
                 advance(1)
                 return found
