@@ -106,7 +106,8 @@ def test_stochastic_solvers_draw_starts_by_weight(discount):
         np.testing.assert_allclose(found, share, atol=5 * np.sqrt(share.max() / draws))
         assert not found[share == 0].any()
     inputs = gd.Problem(weighted, gd.TabularPolicy(target), gd.MLP((4,))).inputs
-    batch = NetworkSource.create(inputs, discount).batch(jax.random.key(1), draws)
+    source = NetworkSource.create(inputs, discount)
+    batch = source.batch(source.numbers(jax.random.key(1), draws))
     wanted = np.einsum("n,nmd->md", share, known(inputs.initial))
     np.testing.assert_allclose(np.asarray(batch.initial).mean(axis=0), wanted, atol=0.02)
     assert np.abs(known(inputs.initial).mean(axis=0) - wanted).max() > 0.1

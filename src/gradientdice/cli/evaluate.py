@@ -70,7 +70,7 @@ def evaluate(
         raise InputError(f"{report} exists. Choose another name, or give --force to replace it.")
     data, target = gd.load(log, columns=column_names(column)), load_policy(policy, log)
     # One problem for both: the search and the moments are shared with the comparison.
-    problem = gd.Problem(data, target, search=searching(discount), progress=True, effort=effort)
+    problem = gd.Problem(data, target, search=searching(discount), effort=effort)
     intervals = Intervals(methods[interval](), require_confidence(confidence))
     estimate = evaluate_problem(problem, chosen_estimator(None, discount), intervals)
     typer.echo(estimate.to_json() if json else str(estimate))

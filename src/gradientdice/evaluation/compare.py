@@ -30,6 +30,7 @@ from gradientdice.inference.intervals import require_confidence
 from gradientdice.inference.scores import HeldOut
 from gradientdice.policies import Policy
 from gradientdice.problem.problem import Problem
+from gradientdice.progress import tracked
 from gradientdice.solvers.saddle import SaddleObjective
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def compare_problem(problem: Problem, estimators: Sequence[Estimator], intervals
     except InputError as error:
         # A log may be too small to leave a part of it out, or lack a pair once that is done.
         own.note, judge = f"not applicable: {error}", None
-    for estimator in estimators:
+    for estimator in tracked("comparing estimators", estimators, problem.progress):
         row = _Row(repr(estimator))
         rows.append(row)
         started = time.perf_counter()

@@ -35,7 +35,7 @@ def evaluate(
     confidence: float = 0.95,
     seed: int = 0,
     effort: Effort | str = Effort.NORMAL,
-    progress: bool = False,
+    progress: bool | None = None,
     checkpoint: str | Path | None = None,
 ) -> Estimate:
     """How well would this policy do?
@@ -55,7 +55,8 @@ def evaluate(
         confidence: of the interval.
         seed: for whatever is random.
         effort: "quick", "normal" or "thorough": how much work the answer may take, where the estimator leaves it open.
-        progress: whether to show a progress bar on a terminal while features are chosen or networks trained.
+        progress: None shows a progress bar on a terminal once the work has taken two seconds, True from the start,
+            False never.
         checkpoint: with a stochastic solver, a folder to which the training writes as it goes and from which it goes
             on.
 

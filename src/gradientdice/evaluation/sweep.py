@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from gradientdice.functions import Functions
 from gradientdice.functions.mlp import MLP
 from gradientdice.policies import Policy
 from gradientdice.problem.problem import Problem
-from gradientdice.progress import progress_bar
+from gradientdice.progress import working
 from gradientdice.provenance import provenance
 from gradientdice.solvers.saddle import SaddleObjective
 from gradientdice.solvers.status import Status
@@ -37,7 +36,7 @@ def sweep(
     solver: PrimalDual | Sequence[PrimalDual],
     seeds: int | Sequence[int] = 30,
     *,
-    progress: bool = True,
+    progress: bool | None = None,
     max_bytes: int | None = None,
     checkpoint: str | Path | None = None,
 ) -> pd.DataFrame:
@@ -53,7 +52,8 @@ def sweep(
         functions: one or several function classes.
         solver: one or several `PrimalDual`.
         seeds: how many (0, 1, …), or which.
-        progress: whether to show a progress bar on a terminal.
+        progress: None shows a progress bar on a terminal once the work has taken two seconds, True from the start,
+            False never.
         max_bytes: the memory that the programs may take; a larger grid runs in parts. None leaves it to the device.
         checkpoint: a folder to which the runs write as they go and from which they go on.
 
@@ -80,11 +80,10 @@ def sweep(
         cells += _cells(Problem(data, policy, function), position, cases)
     groups = [cell.group for cell in cells]
     total = sum(group.size * len(seed_list) * sum(1 for _ in group.plan.blocks()) for group in groups)
-    with progress_bar("blocks of steps", total, "value") if progress else nullcontext() as bar:
+    with working("training every combination", total, progress) as advance:
 
         def watch(blocks: int, figures: np.ndarray) -> None:
-            if bar is not None:
-                bar(blocks, f"{np.median(figures[:, 0]):.5g}")
+            advance(blocks, f"value {np.median(figures[:, 0]):.5g}")
 
         folder = None if checkpoint is None else Path(checkpoint)
         outcomes = collect(run_groups(groups, seed_list, max_bytes=max_bytes, checkpoint=folder, watch=watch))

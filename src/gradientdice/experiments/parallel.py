@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gradientdice.experiments.store import ResultStore
-from gradientdice.progress import progress_bar
+from gradientdice.progress import working
 
 # Each process does its linear algebra alone: two threads on each of many cores would wait for one another.
 ALONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -58,7 +58,7 @@ def fill_parts(
     missing = {path: arguments for path, arguments in jobs.items() if not path.exists()}
     if not missing:
         return
-    with progress_bar(what, len(jobs)) as advance, worker_pool(fresh=fresh) as pool:
+    with working(what, len(jobs)) as advance, worker_pool(fresh=fresh) as pool:
         advance(len(jobs) - len(missing))
         futures = {pool.submit(work, *arguments): path for path, arguments in missing.items()}
         for future in as_completed(futures):

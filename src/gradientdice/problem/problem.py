@@ -67,7 +67,8 @@ class Problem:
             the search is asked for one when it is first needed.
         seed: for whatever is random.
         search: what chooses the functions where none are given; None if they must be given.
-        progress: whether work that takes long shows a progress bar on a terminal.
+        progress: whether work on it shows a progress bar on a terminal: None after two seconds, True from the start,
+            False never.
         effort: how much work an answer may take, where an estimator leaves that open.
 
     Example:
@@ -84,7 +85,7 @@ class Problem:
     functions: Functions | None = None
     seed: int = 0
     search: Callable[[Problem], Choice] | None = None
-    progress: bool = False
+    progress: bool | None = None
     effort: Effort = Effort.NORMAL
     _shared: dict[Any, Any] = field(default_factory=dict, repr=False)
 

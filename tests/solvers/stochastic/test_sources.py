@@ -8,7 +8,7 @@ from conftest import random_problem
 from gradientdice.functions.rows import as_dense
 from gradientdice.problem.design import whole_design
 from gradientdice.problem.inputs import network_inputs
-from gradientdice.solvers.stochastic.network_source import NetworkSource
+from gradientdice.solvers.stochastic.network_source import Drawn, NetworkSource
 from gradientdice.solvers.stochastic.sources import LogSource, MDPSource
 from problems import known
 
@@ -56,15 +56,16 @@ def test_networks_are_given_the_same_rows(rng):
     """Rows by weight; the end leads to the absorbing input below discount 1, and to an initial state at 1."""
     inputs = network_inputs(ending_log(), gd.TabularPolicy(np.ones((2, 1))), 1, rng)
     average = NetworkSource.create(inputs, 1.0)
-    batch = average.batch(jax.random.key(1), 20_000)
+    batch = average.batch(average.numbers(jax.random.key(1), 20_000))
     np.testing.assert_allclose(np.bincount(batch.row, minlength=4) / 20_000, [0.1, 0.2, 0.3, 0.4], atol=0.02)
     row, following = np.asarray(batch.row), np.asarray(batch.following)
     np.testing.assert_array_equal(
         following[row == 1], np.broadcast_to(known(inputs.initial)[0], following[row == 1].shape)
     )
     np.testing.assert_array_equal(following[row == 2], np.broadcast_to(inputs.following[2], following[row == 2].shape))
-    discounted = NetworkSource.create(inputs, 0.9).batch(jax.random.key(1), 1000)
-    ended = np.asarray(discounted.following)[np.asarray(discounted.row) == 1]
+    discounted = NetworkSource.create(inputs, 0.9)
+    batch = discounted.batch(discounted.numbers(jax.random.key(1), 1000))
+    ended = np.asarray(batch.following)[np.asarray(batch.row) == 1]
     assert (ended[..., -1] == 1).all() and (ended[..., :-1] == 0).all()
 
 
@@ -72,10 +73,10 @@ def test_a_block_of_draws_depends_on_its_first_step_alone(rng):
     """So that a run that goes on from a checkpoint sees what it would have seen."""
     mdp, target, data_dist = random_problem(2)
     rows = MDPSource.create(mdp, target, data_dist, None)
-    keys = NetworkSource.create(network_inputs(ending_log(), gd.TabularPolicy(np.ones((2, 1))), 1, rng), 0.9)
-    for source in (rows, keys):
+    networks = NetworkSource.create(network_inputs(ending_log(), gd.TabularPolicy(np.ones((2, 1))), 1, rng), 0.9)
+    for source in (rows, networks):
         first, again, later, other = (
-            np.asarray(jax.random.key_data(drawn) if source is keys else drawn)
+            np.asarray(drawn.row if isinstance(drawn, Drawn) else drawn)
             for drawn in (source.draw(*given, 10, 4) for given in ((3, 20), (3, 20), (3, 30), (4, 20)))
         )
         assert first.shape[0] == 10 and np.array_equal(first, again)

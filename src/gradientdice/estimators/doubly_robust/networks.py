@@ -5,7 +5,7 @@ Each fold is scored by networks that did not see it: the means of an ensemble, w
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import numpy as np
@@ -18,9 +18,8 @@ from gradientdice.inference.evidence import Evidence
 from gradientdice.inference.scores import HeldOut
 from gradientdice.problem.folds import counted_starts
 from gradientdice.problem.problem import Problem
-from gradientdice.progress import progress_bar
 from gradientdice.solvers.saddle import SaddleObjective
-from gradientdice.solvers.stochastic.fits import as_solution, train
+from gradientdice.solvers.stochastic.fits import as_solution, train_groups
 from gradientdice.solvers.stochastic.fitted_q import FittedQ
 from gradientdice.solvers.stochastic.network import Layers, predict
 from gradientdice.solvers.stochastic.network_source import NetworkSource
@@ -29,6 +28,8 @@ from gradientdice.solvers.stochastic.schedules import Cosine
 from gradientdice.solvers.stochastic.setup import network_setup
 
 FOLDS, MEMBERS = 2, 3
+# Points of the learning curve, each of which evaluates the ratio on the whole log.
+RECORDS = 20
 
 
 def default_solver(steps: int = 10_000) -> PrimalDual:
@@ -37,7 +38,8 @@ def default_solver(steps: int = 10_000) -> PrimalDual:
     Plain steps beat Adam on small MDPs with known values, at every discount and for GradientDICE and GenDICE alike:
     momentum makes two players circle around their saddle point.
     """
-    return PrimalDual(steps, Cosine(0.05, steps), batch_size=256, average=0.99)
+    record_every = max(1, steps // RECORDS)
+    return PrimalDual(steps, Cosine(0.05, steps), batch_size=256, record_every=record_every, average=0.99)
 
 
 def neural_doubly_robust(
@@ -60,36 +62,36 @@ def neural_doubly_robust(
     n = len(data)
     ratio, residual, norm = np.empty(n), np.empty(n), np.zeros(n)
     initial = None if inputs.initial is None or (gamma == 1 and not inputs.restarts) else np.empty(len(inputs.initial))
-    solution, mean_ratios = None, []
-    with progress_bar("folds", folds.count) if problem.progress else nullcontext(lambda amount: None) as advance:
-        for fold in range(folds.count):
-            seen = inputs.only(folds.rows != fold, folds.initial != fold)
-            group = solver.group(estimator, network_setup(functions, seen, gamma))
-            outcome = train(group, [int(s) for s in seeds])
-            layers, rho = fitted_q.fit(functions, NetworkSource.create(seen, gamma), gamma, seeds)
-            rows = np.flatnonzero(folds.rows == fold)
-            tau = _mean(jax.tree.map(lambda a: a[0], outcome.players.ratio), inputs.current[rows], members, estimator)
-            mean_ratio = float(outcome.curve[0, :, -1, 1].mean())
-            q = _mean(layers, inputs.current[rows], members)
-            following = expected_output(layers, inputs.following[rows], inputs.following_weights[rows], members)
-            following[inputs.ended[rows]] = 0.0
-            if initial is not None and inputs.initial is not None and inputs.initial_weights is not None:
-                starts = np.flatnonzero(folds.initial == fold)
-                initial[starts] = expected_output(
-                    layers, inputs.initial[starts], inputs.initial_weights[starts], members
-                )
-                if inputs.restarts:
-                    assert inputs.start_shares is not None
-                    every = expected_output(layers, inputs.initial, inputs.initial_weights, members)
-                    own = counted_starts(folds.initial == fold, inputs.start_shares)
-                    following[inputs.ended[rows]] = np.average(every[own], weights=inputs.start_shares[own])
-            ratio[rows] = tau / mean_ratio
-            norm[rows] = rho.mean()
-            residual[rows] = inputs.rewards[rows] + gamma * following - q - norm[rows]
-            mean_ratios.append(mean_ratio)
-            solution = as_solution(group, outcome)
-            advance(1)
-    assert solution is not None
+    setups = [
+        network_setup(functions, inputs.only(folds.rows != fold, folds.initial != fold), gamma)
+        for fold in range(folds.count)
+    ]
+    groups = [solver.group(estimator, setup) for setup in setups]
+    sources = [setup.source for setup in setups if isinstance(setup.source, NetworkSource)]
+    # Both kinds of networks at the same time: while one program is compiled, the other cores train or compile too.
+    with ThreadPoolExecutor(1) as background:
+        fitting = background.submit(fitted_q.fit, functions, sources, gamma, seeds, progress=problem.progress)
+        outcomes = train_groups(groups, seeds.tolist(), progress=problem.progress)
+        fits = fitting.result()
+    mean_ratios = [float(outcome.curve[0, :, -1, 1].mean()) for outcome in outcomes]
+    for fold, (outcome, (layers, rho), mean_ratio) in enumerate(zip(outcomes, fits, mean_ratios, strict=True)):
+        rows = np.flatnonzero(folds.rows == fold)
+        tau = _mean(jax.tree.map(lambda a: a[0], outcome.players.ratio), inputs.current[rows], members, estimator)
+        q = _mean(layers, inputs.current[rows], members)
+        following = expected_output(layers, inputs.following[rows], inputs.following_weights[rows], members)
+        following[inputs.ended[rows]] = 0.0
+        if initial is not None and inputs.initial is not None and inputs.initial_weights is not None:
+            starts = np.flatnonzero(folds.initial == fold)
+            initial[starts] = expected_output(layers, inputs.initial[starts], inputs.initial_weights[starts], members)
+            if inputs.restarts:
+                assert inputs.start_shares is not None
+                every = expected_output(layers, inputs.initial, inputs.initial_weights, members)
+                own = counted_starts(folds.initial == fold, inputs.start_shares)
+                following[inputs.ended[rows]] = np.average(every[own], weights=inputs.start_shares[own])
+        ratio[rows] = tau / mean_ratio
+        norm[rows] = rho.mean()
+        residual[rows] = inputs.rewards[rows] + gamma * following - q - norm[rows]
+    solution = as_solution(groups[-1], outcomes[-1])
     scores = HeldOut(ratio, residual, norm, initial, data.terminated if inputs.restarts else None)
     # The ratio is one to the data with the absorbing state's own row in it, whose residual is 0.
     value, shares = combine(gamma, data, scores, problem.row_share(gamma))

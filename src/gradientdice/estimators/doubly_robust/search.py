@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,7 +38,7 @@ from gradientdice.inference.scores import HeldOut
 from gradientdice.policies import Policy, SamplingPolicy
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.stream import LogDesign
-from gradientdice.progress import progress_bar
+from gradientdice.progress import working
 from gradientdice.solvers.solution import Solution
 from gradientdice.solvers.status import Status
 
@@ -162,9 +161,8 @@ def search_functions(
     log = LogDesign(
         data, policy, functions, seed=problem.seed, chunk_rows=_chunk_rows(functions), cache_bytes=CACHE_BYTES
     )
-    shown = progress_bar("ratios, values, answers", 2 + len(discounts)) if problem.progress else nullcontext(_silent)
     found = []
-    with shown as advance:
+    with working("ratios, values, answers", 2 + len(discounts), problem.progress) as advance:
         paths = ridge_scores(log, folds, discounts, RIDGES)
         advance(1)
         model = None if simulate is None else simulate(problem, discounts, folds.coarser(MODEL_FOLDS), problem.effort)
@@ -269,10 +267,6 @@ def _whitened(functions: RandomFourier, policy: Policy, path: RidgeScores, forms
         num_features=min(functions.num_features, most),
         rank_tolerance=path.ridges[int(np.argmin(losses))],
     )
-
-
-def _silent(amount: int) -> None:
-    """In place of a progress bar."""
 
 
 def _chunk_rows(functions: RandomFourier) -> int:

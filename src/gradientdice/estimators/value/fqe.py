@@ -145,7 +145,8 @@ class FQE:
         inputs = problem.inputs.without_absorbing() if self.discount == 1 else problem.inputs
         log = NetworkSource.create(inputs, self.discount)
         seeds = np.arange(self.members, dtype=np.uint32) + np.uint32(1000 * seed)
-        layers, rho = FittedQ(steps=self.steps).fit(functions, log, self.discount, seeds)
+        training = FittedQ(steps=self.steps)
+        ((layers, rho),) = training.fit(functions, [log], self.discount, seeds, progress=problem.progress)
         if self.discount == 1:
             value = float(rho.mean())
         else:

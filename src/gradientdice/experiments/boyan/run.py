@@ -27,7 +27,7 @@ from gradientdice.experiments.boyan.grid import (
 from gradientdice.experiments.frames import groups
 from gradientdice.experiments.store import ResultStore
 from gradientdice.problem.moments import Moments
-from gradientdice.progress import progress_bar
+from gradientdice.progress import working
 from gradientdice.provenance import provenance
 from gradientdice.solvers.closed_form import solve
 from gradientdice.solvers.status import Status
@@ -64,7 +64,7 @@ def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore
     todo = {cell: store.part(_file_name(cell)) for cell in cells(scale)}
     pending = [cell for cell, path in todo.items() if not path.exists()]
     programs, seeds = [cell.group for cell in pending], range(scale.runs)
-    with progress_bar("Boyan's Chain", sum(program.size for program in programs)) as advance:
+    with working("Boyan's Chain", sum(program.size for program in programs)) as advance:
         for number, outcome in run_groups(programs, seeds):
             frame = _run_table(pending[number], outcome, seeds)
             store.write(todo[pending[number]], frame.to_parquet)

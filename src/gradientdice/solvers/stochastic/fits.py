@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 
 from gradientdice.functions.mlp import MLP
 from gradientdice.problem.problem import Problem
-from gradientdice.progress import progress_bar
+from gradientdice.progress import working
 from gradientdice.solvers.saddle import SaddleObjective
 from gradientdice.solvers.solution import Curve, Fit, Solution
 from gradientdice.solvers.status import Status
@@ -26,17 +25,26 @@ from gradientdice.solvers.stochastic.training import Outcome
 NO_INTERVAL = "a stochastic solver gives no influence values, so there is no interval"
 
 
-def train(group: Group, seeds: Sequence[int], checkpoint: Path | None = None, *, progress: bool = False) -> Outcome:
+def train(
+    group: Group, seeds: Sequence[int], checkpoint: Path | None = None, *, progress: bool | None = None
+) -> Outcome:
     """All seeds of one group."""
-    total = group.size * len(seeds) * sum(1 for _ in group.plan.blocks())
-    with progress_bar("training", total, group.recorder.names[0]) if progress else nullcontext() as bar:
+    return train_groups([group], seeds, checkpoint, progress=progress)[0]
+
+
+def train_groups(
+    groups: Sequence[Group], seeds: Sequence[int], checkpoint: Path | None = None, *, progress: bool | None = None
+) -> list[Outcome]:
+    """All seeds of some groups."""
+    total = sum(group.size * len(seeds) * sum(1 for _ in group.plan.blocks()) for group in groups)
+    with working("training ratios", total, progress) as advance:
+        figure = groups[0].recorder.names[0]
 
         def watch(blocks: int, figures: np.ndarray) -> None:
-            if bar is not None:
-                bar(blocks, f"{np.median(figures[:, 0]):.5g}")
+            advance(blocks, f"{figure} {np.median(figures[:, 0]):.5g}")
 
         folder = None if checkpoint is None else Path(checkpoint)
-        return collect(run_groups([group], seeds, checkpoint=folder, watch=watch))[0]
+        return collect(run_groups(groups, seeds, checkpoint=folder, watch=watch))
 
 
 def as_solution(group: Group, outcome: Outcome, case: int = 0, seed: int = 0) -> Solution:

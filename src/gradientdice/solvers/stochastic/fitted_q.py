@@ -8,6 +8,8 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,8 +21,12 @@ import optax
 from jax import lax
 
 from gradientdice.functions.mlp import MLP
+from gradientdice.progress import working
+from gradientdice.solvers.stochastic.devices import advances_together, workers
 from gradientdice.solvers.stochastic.network import Layers, apply, init_layers
 from gradientdice.solvers.stochastic.network_source import NetworkSource
+from gradientdice.solvers.stochastic.pieces import scan_steps
+from gradientdice.solvers.stochastic.programs import PROGRAMS, QUICKLY_COMPILED
 
 
 @dataclass(frozen=True)
@@ -39,22 +45,52 @@ class FittedQ:
     batch_size: int = 256
     follow_rate: float = 0.01
 
-    def fit(self, functions: MLP, data: NetworkSource, discount: float, seeds: np.ndarray) -> tuple[Layers, np.ndarray]:
-        """(runs, …) networks, one a seed, in one program, and the ρ that each learned (0 below discount 1)."""
-        together = jax.default_backend() != "cpu"
-        layers, value = _fit(self, functions, data, jnp.asarray(discount), jnp.asarray(seeds), discount == 1, together)
-        return jax.tree.map(np.asarray, layers), np.asarray(value)
+    def fit(
+        self,
+        functions: MLP,
+        logs: Sequence[NetworkSource],
+        discount: float,
+        seeds: np.ndarray,
+        *,
+        progress: bool | None = None,
+    ) -> list[tuple[Layers, np.ndarray]]:
+        """For each of some logs of one shape, (runs, …) networks, one a seed, and each one's ρ (0 below discount 1).
+
+        They are trained on all cores; on an accelerator the networks of a log advance together.
+        """
+        together = advances_together()
+        batches = [seeds] if together else np.split(seeds, len(seeds))
+        jobs = [(log, batch) for log in logs for batch in batches]
+        with working("training Q", len(jobs), progress) as advance, ThreadPoolExecutor(workers(None).threads) as pool:
+
+            def work(job: tuple[NetworkSource, np.ndarray]) -> tuple[Layers, Any]:
+                log, batch = job
+                arguments = log, jnp.asarray(discount), jnp.asarray(batch)
+                build = partial(_fit, self, functions, discount == 1, together)
+                options: Any = QUICKLY_COMPILED if jax.default_backend() == "cpu" else None
+                program = PROGRAMS.get(
+                    ("fitted Q", self, functions, discount == 1, together),
+                    arguments,
+                    lambda: jax.jit(build, compiler_options=options),
+                )
+                found = jax.tree.map(np.asarray, program(*arguments))
+                advance(1)
+                return found
+
+            done = list(pool.map(work, jobs))
+        size = len(batches)
+        own = [done[first : first + size] for first in range(0, len(done), size)]
+        return [jax.tree.map(lambda *parts: np.concatenate(parts), *parts) for parts in own]
 
 
-@partial(jax.jit, static_argnames=("solver", "functions", "average_reward", "together"))
 def _fit(
     solver: FittedQ,
     functions: MLP,
+    average_reward: bool,
+    together: bool,
     data: NetworkSource,
     discount: Any,
     seeds: Any,
-    average_reward: bool,
-    together: bool,
 ) -> tuple[Layers, Any]:
     sizes = (data.current.shape[-1], *functions.hidden, 1)
     optimizer = optax.adam(optax.cosine_decay_schedule(solver.learning_rate, solver.steps))
@@ -63,6 +99,7 @@ def _fit(
     spread = jnp.sqrt(jnp.sum(data.weights * (data.rewards - mean) ** 2)) + 1e-8
     horizon = 1.0 if average_reward else 1 / (1 - discount)
     level = 0.0 if average_reward else mean * horizon
+    piece = data.at_once(solver.steps)
 
     def value(layers: Layers, inputs: Any) -> Any:
         return level + spread * jnp.sqrt(horizon) * apply(layers, inputs)
@@ -72,9 +109,13 @@ def _fit(
         layers = init_layers(jax.random.fold_in(key, 0), sizes, functions.output_scale, 0.0)
         params = (layers, jnp.asarray(mean if average_reward else 0.0))
 
-        def step(carry: tuple[Any, ...], time: Any) -> tuple[tuple[Any, ...], None]:
+        def draw(start: Any) -> Any:
+            keys = jax.vmap(lambda step: jax.random.fold_in(key, start + step + 1))(jnp.arange(piece))
+            return jax.vmap(lambda own: data.numbers(own, solver.batch_size))(keys)
+
+        def step(carry: tuple[Any, ...], inputs: tuple[Any, Any]) -> tuple[tuple[Any, ...], None]:
             params, copy, state = carry
-            batch = data.batch(jax.random.fold_in(key, time + 1), solver.batch_size)
+            batch = data.batch(inputs[1])
             following = jnp.sum(value(copy, batch.following) * batch.following_weights, axis=1)
             if data.ended is not None:
                 following = jnp.where(data.ended[batch.row], 0.0, following)
@@ -91,7 +132,8 @@ def _fit(
             copy = jax.tree.map(lambda old, new: (1 - share) * old + share * new, copy, params[0])
             return (params, copy, state), None
 
-        (params, _, _), _ = lax.scan(step, (params, layers, optimizer.init(params)), jnp.arange(solver.steps))
+        carry = (params, layers, optimizer.init(params))
+        params, _, _ = scan_steps(step, carry, draw, 0, (solver.steps, piece))
         layers, rho = params
         # The scaling becomes part of the last layer, so that the network by itself gives Q.
         weight, bias = layers[-1]

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from gradientdice.solvers.saddle import SaddleObjective
 from gradientdice.solvers.stochastic.binding import bind, traced_numbers
 from gradientdice.solvers.stochastic.function_class import Players
+from gradientdice.solvers.stochastic.pieces import scan_steps
 from gradientdice.solvers.stochastic.plan import Plan
 from gradientdice.solvers.stochastic.recorders import Recorder
 from gradientdice.solvers.stochastic.sources import RowSource, Source
@@ -59,11 +59,16 @@ def advance(plan: Plan, length: int, source: Source, first: Any, runs: Runs, sta
 
     def step(iterate: Iterate, inputs: tuple[Any, Any]) -> tuple[Iterate, None]:
         time, drawn = inputs
-        batch = source.batch(drawn, plan.batch_size)
-        return update(plan, estimator, runs.numbers, batch, iterate, schedule.at(time)), None
+        return update(plan, estimator, runs.numbers, source.batch(drawn), iterate, schedule.at(time)), None
 
-    drawn = source.draw(runs.seed, first, length, plan.batch_size)
-    iterate, _ = lax.scan(step, state.iterate, (first + jnp.arange(length), drawn))
+    size = source.at_once(length)
+    iterate = scan_steps(
+        step,
+        state.iterate,
+        lambda start: source.draw(runs.seed, start, size, plan.batch_size),
+        first,
+        (length, size),
+    )
     current = iterate.players if iterate.average is None else iterate.average.mean
     return State(iterate, _keep(state.kept, current, first + length))
 

@@ -1,4 +1,4 @@
-"""A log as minibatches for networks: each step has a key of its own, and its draws take memory only while it runs."""
+"""A log as minibatches for networks: each step has a key of its own, and draws are made for a few steps at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ import jax.numpy as jnp
 
 from gradientdice.errors import starts_missing
 from gradientdice.problem.inputs import NetworkInputs
+from gradientdice.solvers.stochastic.pieces import piece_length
 from gradientdice.solvers.stochastic.sources import drawn_rows, unequal_bits
+
+
+class Drawn(NamedTuple):
+    """Which rows, initial states and actions a minibatch takes: (B,) each; None for what the log does not need."""
+
+    row: Any
+    start: Any
+    restart: Any  # the initial state that follows where an episode ended
+    actions: Any  # (3, B) which of the policy's draws at the next state, at the start and after a restart
 
 
 class Minibatch(NamedTuple):
@@ -27,7 +37,7 @@ class Minibatch(NamedTuple):
 class NetworkSource(eqx.Module):
     """A log on the device, drawn with replacement in proportion to its weights."""
 
-    bytes_per_draw: ClassVar[int] = 0
+    bytes_per_draw: ClassVar[int] = 0  # a piece of a block has few draws
 
     current: Any  # (n, d)
     following: Any  # (n, m, d)
@@ -68,27 +78,38 @@ class NetworkSource(eqx.Module):
         )
 
     def draw(self, seed: Any, start: Any, length: int, size: int) -> Any:
-        """One key for each step of a block, which depends on the seed and the step alone."""
+        """The numbers that some steps of a block use; those of a step depend on the seed and the step alone."""
         key = jax.random.fold_in(jax.random.key(seed), 1)
-        return jax.vmap(lambda step: jax.random.fold_in(key, start + step))(jnp.arange(length))
+        return jax.vmap(lambda step: self.numbers(jax.random.fold_in(key, start + step), size))(jnp.arange(length))
 
-    def batch(self, drawn: Any, size: int) -> Minibatch:
-        """The minibatch of one step's key."""
-        row_key, start_key, action_key = jax.random.split(drawn, 3)
+    def at_once(self, length: int) -> int:
+        """For a few of them: the draws of a long block of large minibatches would take much memory."""
+        return piece_length(length)
+
+    def numbers(self, key: jax.Array, size: int) -> Drawn:
+        """The draws of one step, from its key."""
+        row_key, start_key, action_key = jax.random.split(key, 3)
         row = drawn_rows(row_key, (size,), len(self.rewards), self.cumulative)
-        starts, again = drawn_rows(start_key, (2, size), len(self.initial), self.starts)
-        if self.sampled:
-            # Any one of the draws has the right distribution, and one pass of the critic is cheaper than several.
-            which = jax.random.randint(action_key, (3, size), 0, self.following.shape[1])
-            following, initial = self.following[row, which[0]][:, None], self.initial[starts, which[1]][:, None]
-            restart = self.initial[again, which[2]][:, None]
-            following_weights = initial_weights = restart_weights = jnp.ones((size, 1))
-        else:
-            following, following_weights = self.following[row], self.following_weights[row]
-            initial, initial_weights = self.initial[starts], self.initial_weights[starts]
-            restart, restart_weights = self.initial[again], self.initial_weights[again]
+        start, restart = drawn_rows(start_key, (2, size), len(self.initial), self.starts)
+        # Any one of the draws has the right distribution, and one pass of the critic is cheaper than several.
+        actions = jax.random.randint(action_key, (3, size), 0, self.following.shape[1]) if self.sampled else None
+        return Drawn(row, start, None if self.restarts is None else restart, actions)
+
+    def batch(self, drawn: Drawn) -> Minibatch:
+        """The minibatch of one step's draws."""
+        row, actions = drawn.row, (None, None, None) if drawn.actions is None else drawn.actions
+        following, following_weights = _taken(self.following, self.following_weights, row, actions[0])
+        initial, initial_weights = _taken(self.initial, self.initial_weights, drawn.start, actions[1])
         if self.restarts is not None:
+            again, again_weights = _taken(self.initial, self.initial_weights, drawn.restart, actions[2])
             ended = self.restarts[row]
-            following = jnp.where(ended[:, None, None], restart, following)
-            following_weights = jnp.where(ended[:, None], restart_weights, following_weights)
+            following = jnp.where(ended[:, None, None], again, following)
+            following_weights = jnp.where(ended[:, None], again_weights, following_weights)
         return Minibatch(row, self.current[row], following, following_weights, initial, initial_weights)
+
+
+def _taken(inputs: Any, weights: Any, rows: Any, actions: Any) -> tuple[Any, Any]:
+    """The inputs and weights of some rows: of all actions, or of one draw in each row."""
+    if actions is None:
+        return inputs[rows], weights[rows]
+    return inputs[rows, actions][:, None], jnp.ones((len(rows), 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -30,7 +31,8 @@ class NetworkClass:
 
     shares_draws: ClassVar[bool] = False
     records_start: ClassVar[bool] = True
-    quick_steps: ClassVar[int] = 0
+    # The time goes into matrix products, which are a library's: optimising the rest of a program never pays.
+    quick_steps: ClassVar[int] = sys.maxsize
 
     @property
     def sizes(self) -> tuple[int, ...]:

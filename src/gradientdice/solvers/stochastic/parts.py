@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gradientdice.solvers.stochastic.devices import Workers, advances_together
+from gradientdice.solvers.stochastic.pieces import largest_divisor
 from gradientdice.solvers.stochastic.plan import Plan
 from gradientdice.solvers.stochastic.recorders import Recorder
 from gradientdice.solvers.stochastic.sources import Source
@@ -78,9 +79,9 @@ def _parts(number: int, group: Group, num_seeds: int, available: Workers) -> Ite
         at_once = cases * seeds
     else:
         total = group.size * num_seeds
-        cases = seeds = _multiple(
-            min(-(-total // available.splits), max(1, available.max_bytes // _run_bytes(group))), available.devices
-        )
+        most = min(-(-total // available.splits), max(1, available.max_bytes // _run_bytes(group)))
+        # Runs that go one after the other would only wait for those that fill up a short part.
+        cases = seeds = _multiple(most, available.devices) if advances_together() else largest_divisor(total, most)
         runs = [np.arange(first, min(first + seeds, total)) for first in range(0, total, seeds)]
         slices = [(own // num_seeds, own % num_seeds) for own in runs]
         at_once = seeds

@@ -40,10 +40,14 @@ class Source(Protocol):
     bytes_per_draw: ClassVar[int]
 
     def draw(self, seed: Any, start: Any, length: int, size: int) -> Any:
-        """What the steps of a block need, the first axis over steps; it depends on seed and steps alone."""
+        """What some steps of a block need, the first axis over steps; it depends on seed and steps alone."""
         ...
 
-    def batch(self, drawn: Any, size: int) -> Any:
+    def at_once(self, length: int) -> int:
+        """For how many of a block's steps to draw at a time."""
+        ...
+
+    def batch(self, drawn: Any) -> Any:
         """The minibatch of one step."""
         ...
 
@@ -68,7 +72,11 @@ class RowSource(eqx.Module):
         _, draw_key = seed_keys(seed)
         return self.sample(jax.random.fold_in(draw_key, start), length * size).reshape(length, size, 3)
 
-    def batch(self, drawn: jax.Array, size: int) -> Batch:
+    def at_once(self, length: int) -> int:
+        """For all of them."""
+        return length
+
+    def batch(self, drawn: jax.Array) -> Batch:
         """The feature rows of one step."""
         return self.rows(drawn)
 
