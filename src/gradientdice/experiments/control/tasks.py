@@ -168,7 +168,7 @@ def _inverted_pendulum() -> Task:
 
 
 def _lunar_lander() -> Task:
-    target, behavior = _choices("lunar-lander", 0.4)
+    target, behavior = _choices("lunar-lander", 0.3)
     return Task("lunar-lander", "LunarLander-v3", "report", 8, 200, target, behavior)
 
 
