@@ -1,4 +1,4 @@
-"""The tasks: environments of Gymnasium with a trained target and a behaviour that does clearly worse.
+"""The tasks: environments of Gymnasium with a trained target and a behaviour that is clearly different.
 
 The behaviour takes the target's action with a probability that is written below, else that of an early actor, a
 random one, or the opposite. Logs are cut by a time limit of at most 200 steps, shorter than Gymnasium's own, so that a
