@@ -20,8 +20,7 @@ def d3rlpy_rows(frame: pd.DataFrame) -> pd.DataFrame:
         return frame.iloc[:0]
     with place.open(encoding="utf-8") as source:
         values = pd.read_csv(source)
-    logs = frame[OF_THE_LOG].drop_duplicates()
-    found = logs.merge(values, on=["task", "rows", "seed", "discount"])
+    found = pd.DataFrame(frame[OF_THE_LOG]).drop_duplicates().merge(values, on=["task", "rows", "seed", "discount"])
     found = found.assign(method=METHOD, verdict="", decision="undecided", note="")
     found = found.reindex(columns=frame.columns)
     return kept(found, column(found, "value").notna())
