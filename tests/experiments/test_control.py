@@ -14,6 +14,7 @@ from gradientdice.experiments.control import run as experiment
 from gradientdice.experiments.control.actors import Actor, draw, mixed_choices, mixed_draws, uniform_choices
 from gradientdice.experiments.control.figures import draw_all
 from gradientdice.experiments.control.memory import peak_memory
+from gradientdice.experiments.control.methods import previous_answers
 from gradientdice.experiments.control.monte_carlo import after_burn_in, by_episodes, discounted
 from gradientdice.experiments.control.run import QUICK, Cell, Scale, answers, cells
 from gradientdice.experiments.control.simulate import Chains, make_log, run_chains
@@ -23,7 +24,7 @@ from gradientdice.experiments.control.truth import truths
 from gradientdice.experiments.frames import records, rows_where
 from gradientdice.experiments.store import ResultStore
 from gradientdice.policies import DiscretePolicy, SamplingPolicy
-from problems import known
+from problems import known, linear_system
 
 DATA = files("gradientdice.experiments.control").joinpath("data")
 ACTORS = sorted(path.name.removesuffix(".safetensors") for path in DATA.iterdir() if path.name.endswith(".safetensors"))
@@ -245,6 +246,20 @@ class TestSummary:
         assert small.holds and worse.holds and worse.measured == pytest.approx(0.1)
         assert large.measured is None and large.holds is None
         assert by_word["wrong"][0].holds
+
+
+class TestPreviousDefault:
+    """Version 0.1's own figures on this log, with its own code: (discount, value, low, high)."""
+
+    FIGURES = ((0.5, -0.505129, -1.38682, -0.222298), (0.95, -0.348626, -0.783307, -0.175589))
+
+    def test_it_gives_what_version_0_1_gave(self):
+        data, policy = linear_system(0)
+        found = previous_answers(data, policy, [discount for discount, *_ in self.FIGURES], 0)
+        for answered, (_, value, low, high) in zip(found, self.FIGURES, strict=True):
+            estimate = answered.estimate
+            assert (estimate.value, *known(estimate.interval)) == pytest.approx((value, low, high), rel=1e-4)
+            assert "RandomFourier" in estimate.functions
 
 
 class TestRun:

@@ -10,14 +10,14 @@ from functools import partial
 import gradientdice
 from gradientdice.data.transitions import Transitions
 from gradientdice.estimators.answer import Answer, Estimator
-from gradientdice.estimators.doubly_robust.search import search_functions, searching
+from gradientdice.estimators.doubly_robust.search import searching
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.estimators.value.fqe import FQE
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.estimators import chosen_estimator
 from gradientdice.evaluation.finish import finish
 from gradientdice.evaluation.interval import Intervals
-from gradientdice.experiments.control.previous import PreviousDefault
+from gradientdice.experiments.control.previous import PreviousDefault, SpanningInterval, previous_searches
 from gradientdice.functions import Functions
 from gradientdice.functions.kernel import RandomFourier
 from gradientdice.functions.mlp import MLP
@@ -60,7 +60,12 @@ def answer_each(
 ) -> list[Answered]:
     """One discount after the other, as a user would ask."""
     return [
-        _answered(Problem(data, policy, functions, seed, searching(discount)), make(discount)) for discount in discounts
+        _answered(
+            Problem(data, policy, functions, seed, searching(discount)),
+            make(discount),
+            Intervals(confidence=CONFIDENCE),
+        )
+        for discount in discounts
     ]
 
 
@@ -68,20 +73,24 @@ def previous_answers(data: Transitions, policy: Policy, discounts: Sequence[floa
     """The previous default; discounts share the search's passes over the log."""
     started = time.perf_counter()
     problem = Problem(data, policy, seed=seed)
-    searches = search_functions(problem, discounts)
+    searches = previous_searches(problem, discounts)
     shared = (time.perf_counter() - started) / len(discounts)
     answered = []
     for discount, search in zip(discounts, searches, strict=True):
-        found = _answered(replace(problem, search=lambda _, found=search: found), PreviousDefault(discount))
-        answered.append(replace(found, seconds=found.seconds + shared))
+        known = problem.using(search.chosen.functions)
+        intervals = Intervals(SpanningInterval(known, search), CONFIDENCE)
+        found = _answered(known, PreviousDefault(discount, search, CONFIDENCE), intervals)
+        # What the interval spans beside its sampling noise has no standard error of its own.
+        estimate = replace(found.estimate, standard_error=None)
+        answered.append(replace(found, estimate=estimate, seconds=found.seconds + shared))
     return answered
 
 
-def _answered(problem: Problem, estimator: Estimator) -> Answered:
+def _answered(problem: Problem, estimator: Estimator, intervals: Intervals) -> Answered:
     """The estimate as `evaluate` makes it, with the difference to the behaviour, for which it needs the influences."""
     started = time.perf_counter()
     answer = estimator.answer(problem)
-    estimate = finish(problem, estimator, answer, Intervals(confidence=CONFIDENCE))
+    estimate = finish(problem, estimator, answer, intervals)
     seconds = time.perf_counter() - started
     return Answered(estimate, difference(problem, answer, estimate), seconds)
 
