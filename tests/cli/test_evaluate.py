@@ -157,7 +157,16 @@ def test_the_report_of_the_command_line_searches_once(tmp_path, monkeypatch):
     searches, original = [], search.search_functions
     monkeypatch.setattr(search, "search_functions", lambda *given: searches.append(1) or original(*given))
     monkeypatch.syspath_prepend(tmp_path)
-    arguments = ["evaluate", str(tmp_path / "log.npz"), "--policy", "own:policy", "--discount", "0.9"]
+    arguments = [
+        "evaluate",
+        str(tmp_path / "log.npz"),
+        "--policy",
+        "own:policy",
+        "--discount",
+        "0.9",
+        "--effort",
+        "quick",
+    ]
     result = CliRunner().invoke(app, [*arguments, "--report", str(tmp_path / "report.html")])
     assert result.exit_code == 0, result.output
     assert len(searches) == 1 and "Estimators compared" in (tmp_path / "report.html").read_text()

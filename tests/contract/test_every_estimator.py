@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from problems import EVERY, made, random_problem
+from problems import CONTINUOUS, EVERY, made, random_problem
 
 AVERAGE_ONLY = {"black-box", "cop-td"}
 NO_INTERVAL = {"magic"}
@@ -22,7 +22,7 @@ def rollouts(episodes: int = 60, horizon: int = 30):
     return mdp, target, mdp.rollout(0.5 * target + 0.25, episodes, horizon, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", [*EVERY, *CONTINUOUS])
 def test_is_a_frozen_dataclass_with_checked_numbers(name):
     estimator = made(name, 0.9)
     assert is_dataclass(estimator) and hash(estimator) == hash(made(name, 0.9))
@@ -36,9 +36,9 @@ def test_is_a_frozen_dataclass_with_checked_numbers(name):
             replace(made(name, 0.9), **{number: -1.0})
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", [*EVERY, *CONTINUOUS])
 def test_docstring_names_the_paper(name):
-    assert "References:" in (sys.modules[EVERY[name].__module__].__doc__ or "")
+    assert "References:" in (sys.modules[type(made(name, 0.9)).__module__].__doc__ or "")
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice.effort import Effort
 from gradientdice.estimators.doubly_robust.allowance import lacking_ratio, margin, unexplained_share
 from gradientdice.estimators.doubly_robust.search import FunctionSearch, searching
 from problems import known
@@ -46,7 +47,7 @@ def test_the_interval_of_the_default_depends_on_the_confidence_through_it():
     rewards = np.sign(np.sin(9 * states[:, 0]))  # jumps, which smooth features miss
     data = gd.Transitions(states, rng.integers(0, 2, 1000), rewards, following, initial_states=states[:50])
     policy = gd.DiscretePolicy(lambda states: np.tile([0.3, 0.7], (len(states), 1)), 2)
-    problem = gd.Problem(data, policy, search=searching(0.9))
+    problem = gd.Problem(data, policy, search=searching(0.9), effort=Effort.QUICK)
     search = problem.chosen
     assert isinstance(search, FunctionSearch) and search.allowance(0.8) > 0
     assert search.allowance(0.99) == pytest.approx(search.allowance(0.8) * 2.5758 / 1.2816, rel=1e-4)
@@ -63,5 +64,5 @@ def test_a_small_value_behind_an_end_has_a_small_interval():
     data = gd.Transitions(states, actions, np.sin(5 * states[:, 0]), following, terminated=ended,
                           initial_states=rng.uniform(-0.2, 0.2, size=(200, 1)))  # fmt: skip
     policy = gd.DiscretePolicy(lambda states: np.tile([0.3, 0.7], (len(states), 1)), 2)
-    low, high = known(gd.evaluate(data, policy, discount=0.999).interval)
+    low, high = known(gd.evaluate(data, policy, discount=0.999, effort="quick").interval)
     assert high - low < 0.01 and high - low < 0.02 * np.ptp(data.rewards)
