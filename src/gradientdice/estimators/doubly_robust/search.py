@@ -169,7 +169,7 @@ def search_functions(
         advance(1)
         judge = KernelBellmanLoss(data, policy, folds)
         for number, path in enumerate(paths):
-            values = ValueCandidates.of(data, folds, path, None if model is None else model.by_discount[number])
+            values = ValueCandidates.of(data, folds, path, () if model is None else model.by_discount[number])
             forms = judge.forms(values.residual)
             trial = _Trial(problem, functions, path, values, forms)
             candidates = tuple(trial.candidate(ridge) for ridge in range(len(path.ridges)))

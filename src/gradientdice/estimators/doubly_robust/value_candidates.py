@@ -55,8 +55,8 @@ class SimulatedValues(Protocol):
     """What a learned model says of a log."""
 
     @property
-    def by_discount(self) -> Sequence[HeldOutValues]:
-        """Q and V for each discount."""
+    def by_discount(self) -> Sequence[Sequence[HeldOutValues]]:
+        """Several Qs with their Vs for each discount."""
         ...
 
     def notes(self, number: int) -> tuple[str, ...]:
@@ -93,13 +93,15 @@ class ValueCandidates:
     initial_value: Float[np.ndarray, "J n0"] | None
 
     @classmethod
-    def of(cls, data: Transitions, folds: Folds, kernel: RidgeScores, model: HeldOutValues | None) -> ValueCandidates:
-        """The kernel's Q of each ridge, the model's if there is one, and 0, which comes last."""
+    def of(
+        cls, data: Transitions, folds: Folds, kernel: RidgeScores, models: Sequence[HeldOutValues] = ()
+    ) -> ValueCandidates:
+        """The kernel's Q of each ridge, those of a model if there is one, and 0, which comes last."""
         gamma, starts = kernel.discount, kernel.initial_value
         names = ["the kernel's"] * len(kernel.ridges)
         norm = kernel.norm if gamma == 1 else np.zeros_like(kernel.norm)
         residuals, norms, initial = [*kernel.residual], [*norm], [] if starts is None else [*starts]
-        if model is not None:
+        for model in models:
             names.append("the model's")
             _add(residuals, norms, _centred(data.rewards + gamma * model.next_value - model.q, data, folds, gamma))
             if starts is not None:

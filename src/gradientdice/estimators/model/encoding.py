@@ -23,6 +23,8 @@ from gradientdice.policies import Policy
 MARGIN = 0.05
 # Changes that are smaller than this share of the state's own size are rounding.
 ROUNDING = 1e-9
+# How many times the mean square of other changes the median square of those at ends may be.
+USUAL_CHANGE = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,8 @@ class Encoding:
         low: the lower end of the standardised states' range.
         high: the upper end.
         ends: whether any episode ended.
+        last_states: whether the next states of ended rows are those in which the episode ended. Where they are, ends
+            can be told from them; some logs have another state there, since nothing follows.
     """
 
     state_shape: tuple[int, ...]
@@ -56,6 +60,7 @@ class Encoding:
     low: Float[np.ndarray, " s"]
     high: Float[np.ndarray, " s"]
     ends: bool
+    last_states: bool
 
     @classmethod
     def of(cls, data: Transitions, policy: Policy) -> Encoding:
@@ -90,6 +95,7 @@ class Encoding:
             low - MARGIN * (high - low),
             high + MARGIN * (high - low),
             bool(data.ended[counted].any()),
+            _has_last_states(data, before, after, counted),
         )
 
     @property
@@ -120,15 +126,38 @@ class Encoding:
         return np.concatenate([self.states(data.states), self.actions(data.actions)], axis=1)
 
     def samples(self, data: Transitions) -> Samples:
-        """The log to learn from; after an end the next state is not known."""
+        """The log to learn from; the state at an end is learned from only if the log has it."""
         before, after = self.states(data.states).astype(np.float64), self.states(data.next_states)
         change = (after - before - self.change_center) / np.where(self.change_scale > 0, self.change_scale, 1.0)
         change[:, self.change_scale == 0] = 0.0
         reward = (data.rewards - self.reward_center) / (self.reward_scale or 1.0) * (self.reward_scale > 0)
-        columns = [change, reward[:, None], *([data.ended[:, None]] if self.ends else [])]
-        weights = np.ones((len(data), sum(column.shape[1] for column in columns)), dtype=np.float32)
-        weights[data.ended, : self.state_size] = 0.0
-        return Samples(self.inputs(data), np.concatenate(columns, axis=1).astype(np.float32), weights)
+        targets = np.concatenate([change, reward[:, None]], axis=1)
+        weights = np.ones(targets.shape, dtype=np.float32)
+        if not self.last_states:
+            weights[data.ended, : self.state_size] = 0.0
+        return Samples(self.inputs(data), targets.astype(np.float32), weights)
+
+    def endings(self, data: Transitions) -> Samples:
+        """The log to learn ends from: the pair, the state that it reached, and whether that was an end."""
+        after = self.states(data.next_states) if self.last_states else np.zeros((len(data), 0), dtype=np.float32)
+        ended = data.ended[:, None].astype(np.float32)
+        return Samples(np.concatenate([self.inputs(data), after], axis=1), ended, np.ones_like(ended))
+
+
+def _has_last_states(data: Transitions, before: np.ndarray, after: np.ndarray, counted: np.ndarray) -> bool:
+    """Whether ended rows changed the state about as others did.
+
+    A state that is not the episode's last one (zeros, the next episode's first) is a change of another size, which the
+    median shows, against changes that are large in some rows only, as falls are.
+    """
+    ended = data.ended & counted
+    others = ~data.ended & counted
+    if not ended.any() or not others.any():
+        return False
+    change = after - before
+    center, spread = change[others].mean(axis=0), change[others].std(axis=0)
+    size = np.mean(((change - center) / np.where(spread > 0, spread, 1.0)) ** 2, axis=1)
+    return bool(np.median(size[ended]) <= USUAL_CHANGE * np.mean(size[others]))
 
 
 def _spread(values: Float[np.ndarray, "n k"], size: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:

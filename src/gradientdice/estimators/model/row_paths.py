@@ -1,13 +1,17 @@
 """Q at every logged pair and V at every next and initial state, from paths of the policy in the learned dynamics:
 
-    Q(s,a) = r̂ + γ (1 − p_end) Σ_{t<K−1} …,     V(s') = Σ_{t<K} γᵗ S_t r̂_t + γᴷ S_K V_φ(s_K),
+    V(s) = Σ_{t<K} γᵗ S_t r̂_t + γᴷ S_K V_φ(s_K),     Q(s,a) = r̂ + γ (1 − p_end) · (the same from ŝ', with K − 1 steps),
 
-with S_t the learned probability of no end before step t, and V_φ the fitted value, which weighs little after K steps.
+with S_t the learned probability of no end before step t, and V_φ the fitted value. The longer the paths, the less does
+V_φ weigh, and the more do small errors of the dynamics grow: there is a Q for each of several K.
 
 Each row has one path from its next state and one from where the dynamics say that it goes, with the same random
-numbers. If the dynamics are nearly right, the two stay together, and the randomness of the policy cancels in
+numbers. If the dynamics are nearly right the two stay together, and the randomness of the policy cancels in
 r + γV' − Q. What is left of it differs from row to row and has mean 0, so that it adds noise to a doubly robust answer
 and no bias: Q is the same function at pairs, next states and initial states, each time seen through a path.
+
+At discount 1 rewards are counted from the model's own average, and V_φ from its mean over initial states, where ended
+episodes restart.
 """
 
 from __future__ import annotations
@@ -17,23 +21,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.estimators.model.dynamics import Dynamics, Units
+from gradientdice.estimators.model.dynamics import Dynamics, LearnedStep
+from gradientdice.estimators.model.encoding import Encoding
 from gradientdice.estimators.model.fitted_value import FittedValues
-from gradientdice.estimators.model.network import Network
 from gradientdice.estimators.model.simulation import drawn_actions
 from gradientdice.policies import DiscretePolicy, SamplingPolicy
 from gradientdice.problem.folds import Folds
 
-# Rows × steps of a path: what a few seconds suffice for.
-ROW_STEPS = 2_000_000
-FEWEST_STEPS, MOST_STEPS = 10, 200
-# Paths from each initial state: there are few of them, and their noise does not cancel.
+LENGTHS = (1, 4, 16, 64)
+# Rows × steps of their paths, beyond which a few seconds do not suffice.
+ROW_STEPS = 1_600_000
+# Paths from each initial state: there are few of those, and their noise does not cancel.
 START_PATHS = 8
 
 
@@ -43,7 +45,7 @@ class RowValues:
 
     Attributes:
         q: (n, g) at the logged pairs.
-        next_value: (n, g) at the next states; at ended rows of no meaning.
+        next_value: (n, g) at the next states; 0 at ended rows.
         initial_value: (n0, g) at the initial states; None if the log has none.
     """
 
@@ -52,134 +54,197 @@ class RowValues:
     initial_value: Float[np.ndarray, "n0 g"] | None
 
 
+@dataclass(frozen=True, eq=False)
+class Continuation:
+    """What paths are continued with.
+
+    Attributes:
+        fitted: V_φ.
+        discounts: of the values.
+        rates: (g,) what is taken off each reward: at discount 1 the model's average, else 0.
+        offsets: (f, g) what is taken off V_φ: at discount 1 its mean over initial states, else 0.
+    """
+
+    fitted: FittedValues
+    discounts: Float[np.ndarray, " g"]
+    rates: Float[np.ndarray, " g"]
+    offsets: Float[np.ndarray, "f g"]
+
+    @classmethod
+    def of(
+        cls,
+        fitted: FittedValues,
+        discounts: Sequence[float],
+        averages: Sequence[float],
+        restarts: Float[np.ndarray, "f r s"],
+    ) -> Continuation:
+        """From the model's own values, of which those at discount 1 are averages, and initial states of each fold."""
+        used = np.asarray(discounts, dtype=np.float64)
+        offsets = np.where(used == 1, fitted.at(restarts).mean(axis=1), 0.0)
+        return cls(fitted, used, np.where(used == 1, averages, 0.0), offsets)
+
+    def at(self, states: Float[np.ndarray, "j p s"]) -> Float[np.ndarray, "j p g"]:
+        """V_φ at states of each network."""
+        offsets = np.repeat(self.offsets, len(states) // len(self.offsets), axis=0)
+        return self.fitted.at(states) - offsets[:, None]
+
+
 def row_values(
     dynamics: Dynamics,
-    fitted: FittedValues,
+    continuation: Continuation,
     policy: DiscretePolicy | SamplingPolicy,
     data: Transitions,
     folds: Folds,
-    discounts: Sequence[float],
-    restarts: Float[np.ndarray, "f r s"],
     seed: int,
-) -> RowValues:
-    encoding, n = dynamics.encoding, len(data)
-    members, networks = dynamics.members, folds.count * dynamics.members
-    starts = data.start_states
-    # Rows and initial states are dealt to the networks that did not see them.
-    rows = _Dealt.of(folds.rows, members, folds.count)
-    inputs = encoding.inputs(data)
-    world = _World(dynamics.networks, Units.of(encoding), jnp.asarray(np.repeat(dynamics.noise, members, axis=0)))
-    rng = np.random.default_rng([seed, 5])
-    noise_rows = dynamics.noise.shape[1]
-    steps = int(np.clip(ROW_STEPS // n, FEWEST_STEPS, MOST_STEPS))
+) -> list[RowValues]:
+    """Q and V for each length of paths, the shortest first.
 
-    # The first step of Q: the logged action.
-    size = encoding.state_size
-    dealt = rows.take(inputs)
-    shared = rng.integers(noise_rows, size=dealt.shape[:2])
-    first, reward, end, _ = (
-        np.asarray(part) for part in _compiled(world, dealt[..., :size], dealt[..., size:], shared, encoding.ends)
-    )
+    Args:
+        dynamics: the networks; a row's paths are those of one that did not see its fold.
+        continuation: of the paths.
+        policy: called three times for each step.
+        data: the log.
+        folds: of its rows and initial states.
+        seed: for actions and noise.
+    """
+    encoding, members = dynamics.encoding, dynamics.members
+    rows, starts = _Dealt.of(folds.rows, members, folds.count), data.start_states
+    size, inputs = encoding.state_size, rows.take(encoding.inputs(data))
+    paths = _Paths.of(dynamics, policy, continuation, seed)
+    first = paths.begun(inputs[..., :size], inputs[..., size:])
     following = np.array(data.next_states)
     following[data.ended] = data.states[data.ended]
-    real = rows.take(encoding.states(following))
+    begun = [rows.take(encoding.states(following)), first.reached]
+    repeated = None
     if starts is not None:
-        copies = _Dealt.of(np.repeat(folds.initial, START_PATHS), members, folds.count)
-        begun = copies.take(np.repeat(encoding.states(starts), START_PATHS, axis=0))
-    else:
-        copies, begun = None, np.zeros((networks, 0, size), dtype=np.float32)
-    width = real.shape[1]
-    states = np.concatenate([real, first, begun], axis=1)
-    paths = states.shape[1]
-    total = np.zeros((networks, paths, len(discounts)))
-    alive = np.ones((networks, paths))
-    gammas = np.asarray(discounts, dtype=np.float64)
-    again = np.where(gammas == 1, np.repeat(fitted.at(restarts).mean(axis=1), members, axis=0), 0.0)  # (j, g)
-    q_total = None
-    for step in range(steps + 1):
-        factor = gammas**step
-        if step == steps - 1:
-            tail = fitted.at(states[:, width : 2 * width])
-            q_total = total[:, width : 2 * width] + factor * alive[:, width : 2 * width, None] * tail
-        if step == steps:
-            total += factor * alive[..., None] * fitted.at(states)
-            break
-        action_seed = [seed, 6, step]
-        actions = _actions(policy, encoding, states, width, action_seed)
-        draws = rng.integers(noise_rows, size=(networks, paths))
-        draws[:, width : 2 * width] = draws[:, :width]
-        moved, paid, ended, _ = (np.asarray(part) for part in _compiled(world, states, actions, draws, encoding.ends))
-        ended = ended if encoding.ends else np.zeros_like(paid)
-        total += factor * alive[..., None] * (paid[..., None] + gammas * ended[..., None] * again[:, None])
-        alive = alive * (1 - ended)
-        states = moved
-    assert q_total is not None
-    goes_on = 1 - (end if encoding.ends else np.zeros_like(reward))
-    q = reward[..., None] + gammas * (goes_on[..., None] * q_total + (1 - goes_on)[..., None] * again[:, None])
-    initial = None
-    if copies is not None and starts is not None:
-        initial = copies.back(total[:, 2 * width :], len(starts) * START_PATHS)
-        initial = initial.reshape(len(starts), START_PATHS, -1).mean(axis=1)
-    return RowValues(rows.back(q, n), rows.back(total[:, :width], n), initial)
+        repeated = _Dealt.of(np.repeat(folds.initial, START_PATHS), members, folds.count)
+        begun.append(repeated.take(np.repeat(encoding.states(starts), START_PATHS, axis=0)))
+    lengths = [length for length in LENGTHS if length * len(data) <= ROW_STEPS] or [LENGTHS[0]]
+    found = []
+    for real, modelled, *initial in paths.returns(begun, lengths):
+        following_value = rows.back(real, len(data))
+        following_value[data.ended] = 0.0
+        at_starts = None
+        if repeated is not None and starts is not None:
+            at_starts = repeated.back(initial[0], len(starts) * START_PATHS)
+            at_starts = at_starts.reshape(len(starts), START_PATHS, -1).mean(axis=1)
+        found.append(RowValues(rows.back(first.continued(modelled), len(data)), following_value, at_starts))
+    return found
 
 
-class _World(eqx.Module):
-    networks: Network
-    units: Units
-    noise: Any
+@dataclass(frozen=True, eq=False)
+class _First:
+    """The first step of each row in the dynamics: the logged action."""
+
+    reached: Float[np.ndarray, "j p s"]
+    reward: Float[np.ndarray, "j p g"]
+    factor: Float[np.ndarray, "j p g"]
+
+    def continued(self, returns: Float[np.ndarray, "j p g"]) -> Float[np.ndarray, "j p g"]:
+        return self.reward + self.factor * returns
 
 
-def _step(world: _World, states: Any, actions: Any, draws: Any, ends: bool) -> Any:
-    def one(network: Network, states: Any, actions: Any, noise: Any, draws: Any) -> Any:
-        outputs = network(jnp.concatenate([states, actions], axis=1))
-        following, reward, left = world.units.follow(states, outputs, noise[draws])
-        end = jax.nn.sigmoid(outputs[:, -1]) if ends else reward
-        return following, reward, end, left
+@dataclass(frozen=True, eq=False)
+class _Paths:
+    """Simulates paths, and sums their rewards as it goes."""
 
-    return jax.vmap(one)(world.networks, states, actions, world.noise, draws)
+    step: LearnedStep
+    noise: Float[np.ndarray, "j m s"]
+    encoding: Encoding
+    policy: DiscretePolicy | SamplingPolicy
+    continuation: Continuation
+    seed: int
 
+    @classmethod
+    def of(
+        cls, dynamics: Dynamics, policy: DiscretePolicy | SamplingPolicy, continuation: Continuation, seed: int
+    ) -> _Paths:
+        noise = np.repeat(dynamics.noise, dynamics.members, axis=0)
+        return cls(dynamics.step, noise, dynamics.encoding, policy, continuation, seed)
 
-_compiled = eqx.filter_jit(_step)
+    def begun(self, states: np.ndarray, actions: np.ndarray) -> _First:
+        """The step of the logged actions."""
+        reached, reward, end = self._moved(states, actions, np.random.default_rng([self.seed, 5]))
+        factor = self.continuation.discounts * (1 - end)[..., None]
+        return _First(reached, reward[..., None] - self.continuation.rates, factor)
 
+    def returns(self, begun: Sequence[np.ndarray], lengths: Sequence[int]) -> list[list[np.ndarray]]:
+        """For each length K the returns of each group of paths: K steps, but K − 1 of the second group.
 
-def _actions(policy: Any, encoding: Any, states: np.ndarray, width: int, seed: list[int]) -> np.ndarray:
-    """Actions at all states; the first `width` paths of each network and the next have the same random numbers."""
-    networks, paths, size = states.shape
-    parts = []
-    for own in (states[:, :width], states[:, width : 2 * width], states[:, 2 * width :]):
-        if not own.shape[1]:
-            parts.append(np.zeros((networks, 0, parts[0].shape[-1]), dtype=np.float32))
-            continue
-        rng = np.random.default_rng(seed if len(parts) < 2 else [*seed, 1])
-        raw = encoding.raw_states(own.reshape(-1, size))
-        if isinstance(policy, SamplingPolicy):
-            chosen = policy.sample(raw, rng)
+        The first two groups are of the same size and have the same random numbers.
+        """
+        gammas, rates = self.continuation.discounts, self.continuation.rates
+        states = list(begun)
+        totals = [np.zeros((*own.shape[:2], len(gammas))) for own in begun]
+        alive = [np.ones(own.shape[:2]) for own in begun]
+        found: list[list[np.ndarray]] = [[] for _ in lengths]
+        cut: dict[int, np.ndarray] = {}
+        for number in range(max(lengths) + 1):
+            factor = gammas**number
+            if number + 1 in lengths:
+                cut[number + 1] = totals[1] + factor * alive[1][..., None] * self.continuation.at(states[1])
+            if number in lengths:
+                ends = [
+                    total + factor * own[..., None] * self.continuation.at(at)
+                    for total, own, at in zip(totals, alive, states, strict=True)
+                ]
+                found[lengths.index(number)] = [ends[0], cut[number], *ends[2:]]
+            if number == max(lengths):
+                break
+            for group, own in enumerate(states):
+                rng = np.random.default_rng([self.seed, 6, number, group // 2])
+                reached, reward, end = self._moved(own, self._actions(own, rng), rng)
+                totals[group] += factor * alive[group][..., None] * (reward[..., None] - rates)
+                alive[group], states[group] = alive[group] * (1 - end), reached
+        return found
+
+    def _actions(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        raw = self.encoding.raw_states(states.reshape(-1, states.shape[-1]))
+        if isinstance(self.policy, SamplingPolicy):
+            chosen = self.policy.sample(raw, rng)
         else:
-            chosen = drawn_actions(policy.probabilities_at(raw), rng.random(len(raw)))
-        parts.append(encoding.actions(chosen).reshape(networks, own.shape[1], -1))
-    return np.concatenate(parts, axis=1)
+            chosen = drawn_actions(self.policy.probabilities_at(raw), rng.random(len(raw)))
+        return self.encoding.actions(chosen).reshape(*states.shape[:2], -1)
+
+    def _moved(self, states: np.ndarray, actions: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        draws = rng.integers(self.noise.shape[1], size=states.shape[:2])
+        noise = np.take_along_axis(self.noise, draws[..., None], axis=1)
+        reached, reward, end, _ = _compiled(self.step, states, actions, noise)
+        return np.asarray(reached), np.asarray(reward, dtype=np.float64), np.asarray(end, dtype=np.float64)
+
+
+@eqx.filter_jit
+def _compiled(step: LearnedStep, states: Any, actions: Any, noise: Any) -> Any:
+    return step(states, actions, noise)
 
 
 @dataclass(frozen=True, eq=False)
 class _Dealt:
-    """Which rows each network simulates: as many for each, the last ones repeated."""
+    """Which rows each network simulates, as many for each: the first ones are repeated.
+
+    Attributes:
+        rows: (j, p).
+        counts: (j,) how many of them are not repeated.
+    """
 
     rows: Int[np.ndarray, "j p"]
     counts: Int[np.ndarray, " j"]
 
     @classmethod
     def of(cls, fold: Int[np.ndarray, " n"], members: int, folds: int) -> _Dealt:
+        """Deals each fold's rows to the networks that did not see it."""
         own = [np.flatnonzero(fold == number)[member::members] for number in range(folds) for member in range(members)]
         counts = np.array([len(part) for part in own])
         most = int(counts.max())
-        filled = [np.resize(part, most) if len(part) else np.zeros(most, dtype=int) for part in own]
-        return cls(np.stack(filled), counts)
+        return cls(np.stack([np.resize(part if len(part) else np.zeros(1, int), most) for part in own]), counts)
 
     def take(self, array: np.ndarray) -> np.ndarray:
+        """The rows' entries, by network."""
         return array[self.rows]
 
-    def back(self, values: np.ndarray, n: int) -> np.ndarray:
-        found = np.zeros((n, values.shape[-1]))
-        for own, part, count in zip(self.rows, values, self.counts, strict=True):
-            found[own[:count]] = part[:count]
+    def back(self, values: Float[np.ndarray, "j p g"], count: int) -> Float[np.ndarray, "n g"]:
+        """By row again, of which there are so many."""
+        found = np.zeros((count, values.shape[-1]))
+        for own, part, kept in zip(self.rows, values, self.counts, strict=True):
+            found[own[:kept]] = part[:kept]
         return found

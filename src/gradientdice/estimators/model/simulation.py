@@ -15,9 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from gradientdice.estimators.model.dynamics import Dynamics, Units
+from gradientdice.estimators.model.dynamics import Dynamics, LearnedStep
 from gradientdice.estimators.model.encoding import Encoding
-from gradientdice.estimators.model.network import Network
 from gradientdice.estimators.model.starts import Starts
 from gradientdice.policies import DiscretePolicy, SamplingPolicy
 
@@ -46,8 +45,7 @@ class Paths:
 class _World(eqx.Module):
     """What a simulated step needs beside states and actions; see `Starts` for the last three."""
 
-    networks: Network
-    units: Units
+    learned: LearnedStep
     noise: Float[Array, "j m s"]
     center: Float[Array, " d"]
     scale: Float[Array, " d"]
@@ -65,8 +63,7 @@ class _World(eqx.Module):
             return jnp.asarray(array, dtype=jnp.float32)
 
         return cls(
-            dynamics.networks,
-            Units.of(encoding),
+            dynamics.step,
             single(np.repeat(dynamics.noise, dynamics.members, axis=0)),
             single(encoding.center),
             single(encoding.scale),
@@ -103,19 +100,13 @@ def _draws(world: _World, horizon: int, paths: int, rng: np.random.Generator) ->
     return _Draws(rng.integers(rows, size=shape), rng.integers(starts, size=shape), *uniform)
 
 
-def _step(world: _World, number: Any, states: Any, actions: Any, draws: _Draws, ends: bool) -> _Step:
+def _step(world: _World, number: Any, states: Any, actions: Any, draws: _Draws) -> _Step:
     """One step of all paths of all networks."""
     paths = states.shape[1]
-
-    def one(network: Network, states: Any, actions: Any, noise: Any, restarts: Any) -> Any:
-        outputs = network(jnp.concatenate([states, actions], axis=1))
-        following, reward, left = world.units.follow(states, outputs, noise[draws.noise])
-        if not ends:
-            return following, reward, jnp.zeros(paths, dtype=bool), left
-        ended = draws.end < jax.nn.sigmoid(outputs[:, -1])
-        return jnp.where(ended[:, None], restarts[draws.restart], following), reward, ended, left & ~ended
-
-    reached, reward, ended, left = jax.vmap(one)(world.networks, states, actions, world.noise, world.restarts)
+    following, reward, chance, left = world.learned(states, actions, world.noise[:, draws.noise])
+    ended = draws.end < chance
+    reached = jnp.where(ended[..., None], world.restarts[:, draws.restart], following)
+    left &= ~ended
     done = number + 1
     fresh = world.logged[jnp.clip(done // world.length - 1, 0, len(world.logged) - 1)]
     first = paths - fresh.shape[1]
@@ -168,7 +159,7 @@ def _stepped(
             chosen = drawn_actions(policy.probabilities_at(raw), np.tile(draws.action[number], count))
         actions = encoding.actions(chosen).reshape(count, paths, -1)
         own = _Draws(*(part[number] for part in draws))
-        step = _compiled_step(world, np.int32(number), states[number], actions, own, encoding.ends)
+        step = _compiled_step(world, np.int32(number), states[number], actions, own)
         reached[number], rewards[number], ended[number], left[number] = step[1:]
         current = np.asarray(step.current)
     return states, reached, rewards, ended, left
@@ -200,7 +191,7 @@ def _scanned(
     def run(world: _World, first: Any, steps: Any) -> Any:
         def body(states: Any, step: tuple[Any, _Draws, Any]) -> tuple[Any, Any]:
             number, draws, key = step
-            found = _step(world, number, states, choose(world, states, draws, key), draws, encoding.ends)
+            found = _step(world, number, states, choose(world, states, draws, key), draws)
             return found.current, (states, *found[1:])
 
         return jax.lax.scan(body, first, steps)[1]

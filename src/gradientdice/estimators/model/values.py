@@ -1,8 +1,7 @@
 """Q of a learned model at every row of a log, each from networks that did not see the row's fold.
 
 Networks learn the dynamics (`dynamics.py`), the policy is simulated in them (`simulation.py`), a value is fitted to the
-simulated returns (`returns.py`), and one step of the dynamics gives Q and V from it (`backup.py`). Nothing in Q is the
-outcome of a single simulation, so that in deterministic dynamics r + γV' − Q is as small as the model is good.
+simulated returns (`returns.py`), and paths from every row that it continues give Q and V (`row_paths.py`).
 
 References:
     Zhang, Paine, Nachum, Paduraru, Tucker, Wang and Norouzi, Autoregressive Dynamics Models for Offline Policy
@@ -26,7 +25,7 @@ from gradientdice.estimators.model.encoding import Encoding
 from gradientdice.estimators.model.fitted_value import FittedValues, fit_values
 from gradientdice.estimators.model.needs import require_simulated
 from gradientdice.estimators.model.returns import ReturnSamples, truncated_returns
-from gradientdice.estimators.model.row_paths import row_values
+from gradientdice.estimators.model.row_paths import Continuation, RowValues, row_values
 from gradientdice.estimators.model.settings import SETTINGS
 from gradientdice.estimators.model.simulation import Paths, simulate
 from gradientdice.estimators.model.starts import Starts
@@ -55,14 +54,14 @@ class ModelValues:
     """What a learned model says of a log, for several discounts.
 
     Attributes:
-        by_discount: Q and V at the log's rows.
+        by_discount: Q and V at the log's rows, for several lengths of simulated paths.
         values: the policy's value in the model, the mean over all networks.
         spreads: the standard deviation of that value over the networks.
         left_share: the share of simulated steps that would have left the log's range.
         error_share: the share of the variance of changes and rewards that the networks do not predict.
     """
 
-    by_discount: list[HeldOutQ]
+    by_discount: list[list[HeldOutQ]]
     values: list[float]
     spreads: list[float]
     left_share: float
@@ -101,21 +100,26 @@ def simulated_values(problem: Problem, discounts: Sequence[float], folds: Folds,
     paths = simulate(dynamics, policy, starts, problem.seed)
     samples = ReturnSamples.of(paths, folds.count, discounts)
     fitted = fit_values(samples, encoding, discounts, settings, problem.seed)
-    restarts = starts.restarts[:: settings.members]
-    found = row_values(dynamics, fitted, policy, data, folds, discounts, restarts, problem.seed)
-    q, next_value, initial = found.q, found.next_value, found.initial_value
-    next_value[data.ended] = _after_ends(data, initial, discounts)
     networks = [_own_values(paths, fitted, discounts, number, starts.long) for number in range(len(discounts))]
+    values = [float(own.mean()) for own in networks]
+    continuation = Continuation.of(fitted, discounts, values, starts.restarts[:: settings.members])
+    found = row_values(dynamics, continuation, policy, data, folds, problem.seed)
     return ModelValues(
-        [
-            HeldOutQ(q[:, number], next_value[:, number], None if initial is None else initial[:, number])
-            for number in range(len(discounts))
-        ],
-        [float(values.mean()) for values in networks],
-        [float(values.std(ddof=1)) if len(values) > 1 else 0.0 for values in networks],
+        [[_held_out(data, rows, number, discount) for rows in found] for number, discount in enumerate(discounts)],
+        values,
+        [float(own.std(ddof=1)) if len(own) > 1 else 0.0 for own in networks],
         paths.left_share,
         dynamics.error_share,
     )
+
+
+def _held_out(data: Transitions, found: RowValues, number: int, discount: float) -> HeldOutQ:
+    """One discount's Q; at discount 1 an initial state follows an end."""
+    following = found.next_value[:, number]
+    initial = None if found.initial_value is None else found.initial_value[:, number]
+    if discount == 1 and initial is not None:
+        following = np.where(data.ended, np.average(initial, weights=data.start_weights), following)
+    return HeldOutQ(found.q[:, number], following, initial)
 
 
 def _own_values(
@@ -131,13 +135,3 @@ def _own_values(
     # Long paths are cut after the last step alone.
     continued = totals[0] + factors[0] * fitted.at(paths.reached[-1])[..., number]
     return (1 - discounts[number]) * continued[:, :long].mean(axis=1)
-
-
-def _after_ends(
-    data: Transitions, initial: Float[np.ndarray, "n0 g"] | None, discounts: Sequence[float]
-) -> Float[np.ndarray, " g"]:
-    """What follows an end: nothing or, at discount 1, an initial state."""
-    if initial is None or data.start_weights is None:
-        return np.zeros(len(discounts))
-    mean = np.average(initial, axis=0, weights=data.start_weights)
-    return np.where(np.asarray(discounts) == 1, mean, 0.0)
