@@ -138,8 +138,7 @@ def _hopper() -> Task:
 
 
 def _half_cheetah() -> Task:
-    target = Actor.load("half-cheetah").noisy(0.25, 1.0)
-    behavior = mixed_draws(target, SamplingPolicy(lambda states, rng: -target.sample(states, rng)), 0.3)
+    target, behavior = _random_half("half-cheetah", 0.5, 1.0, 0.5)
     return Task("half-cheetah", "HalfCheetah-v5", "develop", 17, 100, target, behavior)
 
 
