@@ -23,7 +23,7 @@ def require_number(
 ) -> float:
     """`value` as a float if it lies in [low, high] (or (low, high]), else an error that says which range it left."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InputError(f"{name} must be a number, not {value!r}.")
+        raise InputError(f"{name} must be a number, not {value!r:.60}.")
     number = float(value)
     too_low = number <= low if open_low else number < low
     if math.isnan(number) or too_low or number > high:
@@ -35,10 +35,23 @@ def require_number(
 def require_count(name: str, value: Any, *, low: int = 1) -> int:
     """`value` as an int if it is a whole number of at least `low`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise InputError(f"{name} must be a whole number, not {value!r}.")
+        raise InputError(f"{name} must be a whole number, not {value!r:.60}.")
     if value < low:
         raise InputError(f"{name} must be at least {low}, not {value}.")
     return int(value)
+
+
+def require_callable(name: str, value: Any, signature: str) -> None:
+    """An error unless `value` can be called."""
+    if not callable(value):
+        raise InputError(f"{name} must be a function ({signature}), not {value!r:.60}.")
+
+
+def require_flag(name: str, value: Any) -> bool:
+    """`value` as a bool if it is one."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name} must be True or False, not {value!r:.60}.")
+    return bool(value)
 
 
 def require_finite(name: str, array: np.ndarray) -> None:

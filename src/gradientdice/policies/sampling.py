@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.errors import InputError, require_finite
+from gradientdice.arrays import as_numbers, require_moderate
+from gradientdice.errors import InputError, require_callable, require_count, require_finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +30,19 @@ class SamplingPolicy:
     function: Callable[[np.ndarray, np.random.Generator], np.ndarray]
     draws: int | None = None
 
+    def __post_init__(self) -> None:
+        require_callable("function", self.function, "(states, rng) -> actions")
+        if self.draws is not None:
+            require_count("draws", self.draws)
+
     def sample(self, states: Num[np.ndarray, "n ..."], rng: np.random.Generator) -> Float[np.ndarray, "n ..."]:
         """One action for each given state, checked."""
-        actions = np.asarray(self.function(states, rng))
+        actions = as_numbers("The policy's actions", self.function(states, rng))
         if actions.ndim not in (1, 2) or len(actions) != len(states):
             raise InputError(
                 f"The policy returned actions of shape {actions.shape} for {len(states)} states; "
                 "it must return one row per state."
             )
         require_finite("The policy's actions", actions)
+        require_moderate("The policy's actions", actions)
         return actions
