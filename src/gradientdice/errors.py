@@ -12,6 +12,10 @@ class InputError(ValueError):
     """Input that cannot be used; the message names what is wrong, where, and the remedy."""
 
 
+class FileError(InputError, OSError):
+    """A file that cannot be read or written: a full disk, a folder in its place, missing permissions."""
+
+
 def first_bad_row(bad: np.ndarray) -> int:
     """The index of the first row in which `bad` holds anywhere."""
     rows = bad.reshape(len(bad), -1).any(axis=1)

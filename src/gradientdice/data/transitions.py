@@ -168,7 +168,7 @@ class Transitions:
         """Writes the log to a .npz, .parquet or .csv file; `gradientdice.load` reads it back bit for bit."""
         from gradientdice.data.files import save
 
-        save(self, Path(path))
+        save(self, path)
 
     def split(
         self, share: float, by: Literal["episodes", "rows"] = "episodes", seed: int = 0
