@@ -65,6 +65,8 @@ def replaceable(path: Path) -> int | None:
         return None
     except ValueError as error:
         raise FileError(f"{str(path)!r:.120} is no name of a file ({error}).") from error
+    except OSError as error:
+        raise FileError(f"{_shown(path)} could not be written ({error.strerror}).") from error
     kinds = {stat.S_ISDIR: "a folder", stat.S_ISLNK: "a link", stat.S_ISREG: ""}
     kind = next((name for test, name in kinds.items() if test(found.st_mode)), "a device or a pipe")
     if kind:

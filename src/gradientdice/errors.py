@@ -94,5 +94,5 @@ def starts_missing(discount: float) -> InputError:
     reason = "A discount below 1 needs" if discount < 1 else "At discount 1 ended episodes restart, which needs"
     return InputError(
         f"{reason} initial states, and none are known: give initial_states, or episodes with their rows in time order; "
-        "then the first state of each episode is used. A LoggedPolicy must be given at these states too."
+        "then the first state of each episode is used."
     )

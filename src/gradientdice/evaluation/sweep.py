@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, require_count, require_number
+from gradientdice.data.files.reading import as_path
+from gradientdice.errors import InputError, require_count, require_flag, require_number
 from gradientdice.functions import Functions
 from gradientdice.functions.mlp import MLP
 from gradientdice.policies import Policy
-from gradientdice.problem.problem import Problem
+from gradientdice.problem.problem import Problem, require_types
 from gradientdice.progress import progress_bar
 from gradientdice.provenance import provenance
 from gradientdice.solvers.saddle import SaddleObjective
@@ -72,6 +73,10 @@ def sweep(
         12
     """
     seed_list = _checked_seeds(seeds)
+    require_types(data, policy)
+    require_flag("progress", progress)
+    if max_bytes is not None:
+        require_count("max_bytes", max_bytes)
     cases: list[Case] = [(e, s) for e in _checked_estimators(estimators) for s in _checked_solvers(solver)]
     cells = []
     for position, function in enumerate(_as_list("functions", functions)):
@@ -86,7 +91,7 @@ def sweep(
             if bar is not None:
                 bar(blocks, f"{np.median(figures[:, 0]):.5g}")
 
-        folder = None if checkpoint is None else Path(checkpoint)
+        folder = None if checkpoint is None else as_path(checkpoint)
         outcomes = collect(run_groups(groups, seed_list, max_bytes=max_bytes, checkpoint=folder, watch=watch))
     tables = [_long_table(cell, outcome, seed_list) for cell, outcome in zip(cells, outcomes, strict=True)]
     table = pd.concat(tables, ignore_index=True)
@@ -144,7 +149,7 @@ def _long_table(cell: _Cell, outcome: Outcome, seeds: Sequence[int]) -> pd.DataF
 def _checked_seeds(seeds: Any) -> list[int]:
     if isinstance(seeds, (int, np.integer)):
         return list(range(require_count("seeds", seeds)))
-    if not isinstance(seeds, (list, tuple, range, np.ndarray)):
+    if not isinstance(seeds, (list, tuple, range, np.ndarray)) or np.ndim(seeds) != 1:
         raise InputError(f"seeds must be a whole number or a list of them, not {seeds!r}.")
     if not len(seeds):
         raise InputError("seeds must not be empty: a sweep needs at least one.")
