@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.data.files.reading import as_path
+from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_flag
 from gradientdice.estimators.answer import Estimator
 from gradientdice.estimators.doubly_robust.search import searching

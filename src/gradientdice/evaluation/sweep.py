@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.data.files.reading import as_path
+from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count, require_flag, require_number
 from gradientdice.functions import Functions
 from gradientdice.functions.mlp import MLP
