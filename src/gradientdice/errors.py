@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+# No array is longer.
+LARGEST_COUNT = 2**63 - 1
+
 
 class InputError(ValueError):
     """Input that cannot be used; the message names what is wrong, where, and the remedy."""
@@ -23,12 +26,26 @@ def first_bad_row(bad: np.ndarray) -> int:
 
 
 def require_number(
-    name: str, value: Any, *, low: float = -math.inf, high: float = math.inf, open_low: bool = False
+    name: str,
+    value: Any,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    open_low: bool = False,
+    infinite: bool = False,
 ) -> float:
-    """`value` as a float if it lies in [low, high] (or (low, high]), else an error that says which range it left."""
+    """`value` as a float if it lies in [low, high] (or (low, high]), else an error that says which range it left.
+
+    An infinite one is refused unless `infinite` says that it has a meaning.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise InputError(f"{name} must be a number, not {value!r:.60}.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number) and not infinite:
+        raise InputError(f"{name} must be finite, not {value!r:.60}.")
     too_low = number <= low if open_low else number < low
     if math.isnan(number) or too_low or number > high:
         bracket = "(" if open_low else "["
@@ -36,13 +53,23 @@ def require_number(
     return number
 
 
-def require_count(name: str, value: Any, *, low: int = 1) -> int:
-    """`value` as an int if it is a whole number of at least `low`."""
+def require_count(name: str, value: Any, *, low: int = 1, high: int = LARGEST_COUNT) -> int:
+    """`value` as an int if it is a whole number from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise InputError(f"{name} must be a whole number, not {value!r:.60}.")
     if value < low:
         raise InputError(f"{name} must be at least {low}, not {value}.")
+    if value > high:
+        raise InputError(f"{name} must be at most {high:,}.")
     return int(value)
+
+
+def require_choice(name: str, value: Any, *choices: str) -> str:
+    """`value` if it is one of these words."""
+    if not isinstance(value, str) or value not in choices:
+        listed = " or ".join(f'"{choice}"' for choice in choices)
+        raise InputError(f"{name} must be {listed}, not {value!r:.60}.")
+    return value
 
 
 def require_callable(name: str, value: Any, signature: str) -> None:
@@ -89,10 +116,14 @@ def _sums_up(array: np.ndarray) -> bool:
         return bool(np.isfinite(array.sum()))
 
 
-def starts_missing(discount: float) -> InputError:
+class StartsMissing(InputError):
+    """Initial states are needed, and the log, or the policy at them, is not known there."""
+
+
+def starts_missing(discount: float) -> StartsMissing:
     """What to say where initial states are needed and the log has none."""
     reason = "A discount below 1 needs" if discount < 1 else "At discount 1 ended episodes restart, which needs"
-    return InputError(
+    return StartsMissing(
         f"{reason} initial states, and none are known: give initial_states, or episodes with their rows in time order; "
         "then the first state of each episode is used."
     )

@@ -19,6 +19,7 @@ from gradientdice.functions import Functions
 from gradientdice.inference.intervals import IntervalMethod, require_confidence, require_method
 from gradientdice.inference.skew_interval import SkewInterval
 from gradientdice.policies import Policy
+from gradientdice.problem.entrance import explained_starts
 from gradientdice.problem.problem import Problem
 from gradientdice.solvers.saddle import SaddleObjective, Solver
 
@@ -83,7 +84,8 @@ def evaluate_problem(
     problem: Problem, estimator: Estimator, intervals: Intervals, solver: Solver | None = None
 ) -> Estimate:
     """The same for a problem that is built already, so that several answers share what it holds."""
-    return finish(problem, estimator, estimator.answer(problem, solver), intervals, solver)
+    with explained_starts(problem.data, problem.policy):
+        return finish(problem, estimator, estimator.answer(problem, solver), intervals, solver)
 
 
 def _with_checkpoint(solver: Any, checkpoint: str | Path | None) -> Any:

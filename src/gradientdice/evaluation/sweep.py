@@ -17,7 +17,8 @@ from gradientdice.errors import InputError, require_count, require_flag, require
 from gradientdice.functions import Functions
 from gradientdice.functions.mlp import MLP
 from gradientdice.policies import Policy
-from gradientdice.problem.problem import Problem, require_types
+from gradientdice.problem.entrance import explained_starts, require_types
+from gradientdice.problem.problem import Problem
 from gradientdice.progress import progress_bar
 from gradientdice.provenance import provenance
 from gradientdice.solvers.saddle import SaddleObjective
@@ -28,6 +29,9 @@ from gradientdice.solvers.stochastic.parts import Group
 from gradientdice.solvers.stochastic.primal_dual import PrimalDual
 from gradientdice.solvers.stochastic.setup import has_ends, log_setup
 from gradientdice.solvers.stochastic.training import Outcome
+
+# A list of more would take longer to write down than any sweep of them could run.
+MOST_SEEDS = 10_000_000
 
 
 def sweep(
@@ -82,7 +86,8 @@ def sweep(
     for position, function in enumerate(_as_list("functions", functions)):
         if function is None:
             raise InputError("functions must be one or several function classes, such as Tabular(…), not None.")
-        cells += _cells(Problem(data, policy, function), position, cases)
+        with explained_starts(data, policy):
+            cells += _cells(Problem(data, policy, function), position, cases)
     groups = [cell.group for cell in cells]
     total = sum(group.size * len(seed_list) * sum(1 for _ in group.plan.blocks()) for group in groups)
     with progress_bar("blocks of steps", total, "value") if progress else nullcontext() as bar:
@@ -148,7 +153,7 @@ def _long_table(cell: _Cell, outcome: Outcome, seeds: Sequence[int]) -> pd.DataF
 
 def _checked_seeds(seeds: Any) -> list[int]:
     if isinstance(seeds, (int, np.integer)):
-        return list(range(require_count("seeds", seeds)))
+        return list(range(require_count("seeds", seeds, high=MOST_SEEDS)))
     if not isinstance(seeds, (list, tuple, range, np.ndarray)) or np.ndim(seeds) != 1:
         raise InputError(f"seeds must be a whole number or a list of them, not {seeds!r}.")
     if not len(seeds):

@@ -120,6 +120,7 @@ class RandomFourier:
     def __post_init__(self) -> None:
         require_count("num_features", self.num_features)
         require_number("bandwidth", self.bandwidth, low=0, open_low=True)
+        require_count("seed", self.seed, low=0)
         require_number("action_stretch", self.action_stretch, low=0, open_low=True)
 
     def fitted(self, data: Transitions, policy: Policy) -> FittedKernel:
@@ -162,6 +163,7 @@ class Nystrom:
     def __post_init__(self) -> None:
         require_count("num_features", self.num_features)
         require_number("bandwidth", self.bandwidth, low=0, open_low=True)
+        require_count("seed", self.seed, low=0)
 
     def fitted(self, data: Transitions, policy: Policy) -> FittedKernel:
         """The features, scaled to a log."""
