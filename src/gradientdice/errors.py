@@ -12,7 +12,10 @@ LARGEST_COUNT = 2**63 - 1
 
 
 class InputError(ValueError):
-    """Input that cannot be used; the message names what is wrong, where, and the remedy."""
+    """Input that cannot be used; the message names what is wrong, where, and the remedy, in one line."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(" ".join(line.strip() for line in str(message).splitlines()))
 
 
 class FileError(InputError, OSError):

@@ -81,7 +81,7 @@ def as_next_states(value: object, states: np.ndarray, terminated: np.ndarray | N
     if isinstance(value, np.ma.MaskedArray):
         mask, given = np.ma.getmaskarray(value), value.data
     array = as_field("next_states", given)
-    fits = terminated is not None and array.shape == states.shape and len(terminated) == len(array)
+    fits = terminated is not None and array.shape == states.shape and terminated.shape == (len(array),)
     ended = terminated.reshape(-1, *[1] * (array.ndim - 1)) if terminated is not None and fits else np.array(False)
     unknown = ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(array.shape, dtype=bool)
     if mask is not None:

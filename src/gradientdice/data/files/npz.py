@@ -19,6 +19,8 @@ from gradientdice.errors import InputError
 # Deflate cannot shrink further than this: an archive that claims more is damaged or a bomb.
 MOST_COMPRESSION = 1100
 SUFFIX = ".npy"
+# A zip archive ends with so many bytes, which say how many members it has, or that they are more than 16 bits count.
+END_BYTES, MANY = 22, 0xFFFF
 
 
 def read(path: Path, names: dict[str, str]) -> Found:
@@ -28,8 +30,21 @@ def read(path: Path, names: dict[str, str]) -> Found:
         twice = [name for name, count in Counter(members).items() if count > 1]
         if twice:
             raise InputError(f"{path} has two members named {twice[0]!r}: delete one of them.")
+        _check_directory(path, archive)
         present = [name.removesuffix(SUFFIX) for name in members if name.endswith(SUFFIX)]
         return {key: read_array(path, archive, name) for key, name in names.items() if name in present}, present
+
+
+def _check_directory(path: Path, archive: zipfile.ZipFile) -> None:
+    """An error if the directory at the end of the file is damaged: an array whose name is lost would not be missed."""
+    for information in archive.infolist():
+        archive.open(information).close()  # compares its name with the one before its content
+    with path.open("rb") as stream:
+        stream.seek(max(0, path.stat().st_size - END_BYTES))
+        end = stream.read()
+    count = int.from_bytes(end[10:12], "little")
+    if end.startswith(b"PK\x05\x06") and count not in (len(archive.infolist()), MANY):
+        raise InputError(f"{path} is damaged: it has {len(archive.infolist())} of {count} arrays.")
 
 
 def read_array(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
