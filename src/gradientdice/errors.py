@@ -7,9 +7,19 @@ from typing import Any
 
 import numpy as np
 
+# No array is longer.
+LARGEST_COUNT = 2**63 - 1
+
 
 class InputError(ValueError):
-    """Input that cannot be used; the message names what is wrong, where, and the remedy."""
+    """Input that cannot be used; the message names what is wrong, where, and the remedy, in one line."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(" ".join(line.strip() for line in str(message).splitlines()))
+
+
+class FileError(InputError, OSError):
+    """A file that cannot be read or written: a full disk, a folder in its place, missing permissions."""
 
 
 def first_bad_row(bad: np.ndarray) -> int:
@@ -19,12 +29,26 @@ def first_bad_row(bad: np.ndarray) -> int:
 
 
 def require_number(
-    name: str, value: Any, *, low: float = -math.inf, high: float = math.inf, open_low: bool = False
+    name: str,
+    value: Any,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    open_low: bool = False,
+    infinite: bool = False,
 ) -> float:
-    """`value` as a float if it lies in [low, high] (or (low, high]), else an error that says which range it left."""
+    """`value` as a float if it lies in [low, high] (or (low, high]), else an error that says which range it left.
+
+    An infinite one is refused unless `infinite` says that it has a meaning.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InputError(f"{name} must be a number, not {value!r}.")
-    number = float(value)
+        raise InputError(f"{name} must be a number, not {value!r:.60}.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number) and not infinite:
+        raise InputError(f"{name} must be finite, not {value!r:.60}.")
     too_low = number <= low if open_low else number < low
     if math.isnan(number) or too_low or number > high:
         bracket = "(" if open_low else "["
@@ -32,13 +56,36 @@ def require_number(
     return number
 
 
-def require_count(name: str, value: Any, *, low: int = 1) -> int:
-    """`value` as an int if it is a whole number of at least `low`."""
+def require_count(name: str, value: Any, *, low: int = 1, high: int = LARGEST_COUNT) -> int:
+    """`value` as an int if it is a whole number from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise InputError(f"{name} must be a whole number, not {value!r}.")
+        raise InputError(f"{name} must be a whole number, not {value!r:.60}.")
     if value < low:
         raise InputError(f"{name} must be at least {low}, not {value}.")
+    if value > high:
+        raise InputError(f"{name} must be at most {high:,}.")
     return int(value)
+
+
+def require_choice(name: str, value: Any, *choices: str) -> str:
+    """`value` if it is one of these words."""
+    if not isinstance(value, str) or value not in choices:
+        listed = " or ".join(f'"{choice}"' for choice in choices)
+        raise InputError(f"{name} must be {listed}, not {value!r:.60}.")
+    return value
+
+
+def require_callable(name: str, value: Any, signature: str) -> None:
+    """An error unless `value` can be called."""
+    if not callable(value):
+        raise InputError(f"{name} must be a function ({signature}), not {value!r:.60}.")
+
+
+def require_flag(name: str, value: Any) -> bool:
+    """`value` as a bool if it is one."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name} must be True or False, not {value!r:.60}.")
+    return bool(value)
 
 
 def require_finite(name: str, array: np.ndarray) -> None:
@@ -72,10 +119,14 @@ def _sums_up(array: np.ndarray) -> bool:
         return bool(np.isfinite(array.sum()))
 
 
-def starts_missing(discount: float) -> InputError:
+class StartsMissing(InputError):
+    """Initial states are needed, and the log, or the policy at them, is not known there."""
+
+
+def starts_missing(discount: float) -> StartsMissing:
     """What to say where initial states are needed and the log has none."""
     reason = "A discount below 1 needs" if discount < 1 else "At discount 1 ended episodes restart, which needs"
-    return InputError(
+    return StartsMissing(
         f"{reason} initial states, and none are known: give initial_states, or episodes with their rows in time order; "
-        "then the first state of each episode is used. A LoggedPolicy must be given at these states too."
+        "then the first state of each episode is used."
     )

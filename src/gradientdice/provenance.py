@@ -7,7 +7,7 @@ import platform
 from functools import cache
 from typing import Any
 
-PACKAGES = ("gradientdice", "numpy", "scipy", "jax", "jaxlib", "pandas")
+PACKAGES = ("gradientdice", "numpy", "scipy", "jax", "jaxlib", "optax", "pandas")
 
 
 def provenance(**settings: Any) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def test_bad_files_are_refused(tmp_path):
     with pytest.raises(gd.InputError, match="lacks the field 'next_states'"):
         gd.load(tmp_path / "short.csv")
     np.savez(tmp_path / "pickle.npz", states=np.array([{}], dtype=object))
-    with pytest.raises(gd.InputError, match="not a readable"):
+    with pytest.raises(gd.InputError, match="Python objects, which are never read"):
         gd.load(tmp_path / "pickle.npz")
     with pytest.raises(gd.InputError, match="saved as"):
         gd.Transitions(**GOOD).save(tmp_path / "log.pkl")

@@ -27,16 +27,59 @@ GOOD = {"states": [0, 1, 2], "actions": [0, 1, 0], "rewards": [0.0, 1.0, 2.0], "
         ({"weights": [1, -1, 1]}, "weights must not be negative; row 1"),
         ({"weights": [0, 0, 0]}, "all zero"),
         ({"terminated": [0, 2, 0]}, "terminated must be true or false; row 1"),
-        ({"terminated": [0, 1, 0], "truncated": [0, 1, 0]}, "row 1 is both"),
         ({"episodes": [0.5, 1.0, 1.0]}, "episodes must be whole numbers"),
         ({"initial_states": []}, "initial_states is empty"),
         ({"initial_states": [[0, 1]]}, "initial_states has rows of shape"),
         ({"behavior_log_probs": [0.0, -np.inf, 0.0]}, "behavior_log_probs .* row 1"),
+        ({"states": None}, "states is None"),
+        (
+            {"rewards": np.ma.MaskedArray([0.0, -999.0, 1.0], [False, True, False])},
+            "rewards has a masked value, first in row 1",
+        ),
+        (
+            {"next_states": np.ma.MaskedArray([1, 2, 0], [False, True, False])},
+            "next_states has a masked value, first in row 1",
+        ),
+        ({"states": np.zeros((3, 0)), "next_states": np.zeros((3, 0))}, "states has rows without numbers"),
+        ({"actions": np.zeros((3, 0))}, "actions has rows without numbers"),
+        ({"states": [0.0, 1e200, 1.0]}, "states has a number beyond 1e\\+100, first in row 1"),
+        ({"weights": [1.0, 1e200, 1.0]}, "weights has a number beyond"),
+        ({"rewards": [0.0, 1j, 1.0]}, "complex"),
+        ({"states": [[0], [1, 2], [3]]}, "different lengths"),
+        ({"actions": ["left", "right", "left"]}, "number them in the order of the policy's columns"),
+        ({"terminated": ["yes", "no", "perhaps"]}, "terminated must be true or false; row 2"),
+        ({"next_states": None, "truncated": [0, 0, 1]}, "truncated is for logs with next_states"),
     ],
 )
 def test_bad_logs_are_refused_by_field_and_row(change, message):
     with pytest.raises(gd.InputError, match=message):
         gd.Transitions(**{**GOOD, **change})
+
+
+def test_what_is_plain_in_another_form_is_converted():
+    log = gd.Transitions(
+        **GOOD, terminated=["no", "Yes", "no"], truncated=[False, True, True], episodes=["b", "b", "a"]
+    )
+    assert known(log.terminated).tolist() == [False, True, False]
+    assert known(log.truncated).tolist() == [False, False, True], "an episode that ended was not cut"
+    assert known(log.episodes).tolist() == [0, 0, 1], "numbered in the order in which they appear"
+    assert known(gd.Transitions(**GOOD, episodes=[1.0, 1.0, 2.0]).episodes).dtype.kind == "i"
+
+
+def test_what_follows_an_end_may_be_masked():
+    following = np.ma.MaskedArray([1, -999, 0], [False, True, False])
+    log = gd.Transitions(**{**GOOD, "next_states": following}, terminated=[0, 1, 0])
+    assert log.next_states.tolist() == [1, 1, 0] and log.next_states.dtype.kind == "i"
+
+
+def test_a_bandit_needs_no_next_states():
+    rng = np.random.default_rng(0)
+    states, actions = rng.integers(0, 3, 4000), rng.integers(0, 2, 4000)
+    rewards = (states + 1) * actions + rng.normal(size=4000)
+    log = gd.Transitions(states, actions, rewards, None)
+    assert log.ended.all() and len(known(log.start_states)) == 4000
+    estimate = gd.evaluate(log, gd.TabularPolicy([[0.2, 0.8]] * 3), discount=0.0)
+    assert estimate.interval is not None and estimate.interval[0] < 0.8 * 2 < estimate.interval[1]
 
 
 def test_a_log_is_immutable_and_apart_from_its_source():

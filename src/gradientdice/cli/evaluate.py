@@ -22,7 +22,6 @@ from gradientdice.cli.options import (
     column_names,
 )
 from gradientdice.effort import Effort
-from gradientdice.errors import InputError
 
 if TYPE_CHECKING:
     from gradientdice.estimators import Estimator
@@ -59,6 +58,7 @@ def evaluate(
     from gradientdice.evaluation.interval import Intervals
     from gradientdice.inference.intervals import require_confidence
     from gradientdice.policies.specification import load_policy
+    from gradientdice.report.page import require_free
 
     methods = {
         Interval.skew: gd.SkewInterval,
@@ -66,8 +66,8 @@ def evaluate(
         Interval.bootstrap: gd.BootstrapInterval,
         Interval.likelihood: gd.EmpiricalLikelihood,
     }
-    if report is not None and report.exists() and not force:
-        raise InputError(f"{report} exists. Choose another name, or give --force to replace it.")
+    if report is not None:
+        require_free(report, force=force)
     data, target = gd.load(log, columns=column_names(column)), load_policy(policy, log)
     # One problem for both: the search and the moments are shared with the comparison.
     problem = gd.Problem(data, target, search=searching(discount), effort=effort)

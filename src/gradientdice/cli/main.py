@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from gradientdice.cli import reproduce
 from gradientdice.cli.evaluate import compare, evaluate
-from gradientdice.cli.options import REFUSED
+from gradientdice.cli.interrupts import ends_soon_when_interrupted
+from gradientdice.cli.options import BROKEN, REFUSED
 from gradientdice.errors import InputError
 
 DEBUG = "--debug"
@@ -26,11 +27,20 @@ def options(debug: Annotated[bool, typer.Option(DEBUG, help="Show a traceback on
 
 
 def main() -> None:
-    """Runs the command: refused input ends with one line and exit code 2; --debug shows the traceback."""
+    """Runs the command: whatever goes wrong ends with one line and an exit code; --debug shows the traceback."""
     try:
-        app()
-    except InputError as error:
+        with ends_soon_when_interrupted():
+            app()
+    except Exception as error:
         if DEBUG in sys.argv[1:]:
             raise
+        _end(error)
+
+
+def _end(error: Exception) -> NoReturn:
+    if isinstance(error, InputError):
         print(f"gradientdice: {error}", file=sys.stderr)
         raise SystemExit(REFUSED) from None
+    what = "there is not enough memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"
+    print(f"gradientdice: {' '.join(what.split())[:400]} ({DEBUG} before the command shows where)", file=sys.stderr)
+    raise SystemExit(BROKEN) from None

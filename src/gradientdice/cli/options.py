@@ -10,7 +10,7 @@ import typer
 from gradientdice.effort import Effort
 from gradientdice.errors import InputError
 
-REFUSED, FAILED, NOT_TRUSTED = 2, 3, 4
+BROKEN, REFUSED, FAILED, NOT_TRUSTED = 1, 2, 3, 4
 
 Log = Annotated[Path, typer.Argument(help="The log: a .parquet (file or folder), .npz or .csv file.")]
 PolicyOption = Annotated[

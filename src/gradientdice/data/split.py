@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from jaxtyping import Int
 
-from gradientdice.errors import InputError, require_count, require_number
+from gradientdice.errors import InputError, require_choice, require_count, require_number
 
 if TYPE_CHECKING:
     from gradientdice.data.transitions import Transitions
@@ -20,8 +20,7 @@ def split(
     """The parts; see `Transitions.split`."""
     require_number("share", share, low=0, high=1, open_low=True)
     require_count("seed", seed, low=0)
-    if by not in ("episodes", "rows"):
-        raise InputError(f'by must be "episodes" or "rows", not {by!r}.')
+    require_choice("by", by, "episodes", "rows")
     if by == "episodes" and data.episodes is None:
         raise InputError(
             'by="episodes" needs a log with episodes. If its rows are independent of each other, give by="rows".'

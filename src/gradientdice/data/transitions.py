@@ -11,6 +11,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Integer, Num
 from numpy.typing import ArrayLike
 
+from gradientdice.arrays import as_numbers, require_moderate
+from gradientdice.data.fields import REQUIRED, as_field, as_next_states
 from gradientdice.data.sequence import in_time_order
 from gradientdice.data.units import Units, independent_units
 from gradientdice.errors import InputError, first_bad_row, require_finite
@@ -24,14 +26,17 @@ class Transitions:
         states: (n,) whole numbers for tabular problems, or (n, d) numbers.
         actions: (n,) whole numbers for discrete actions, or (n, k) numbers.
         rewards: (n,).
-        next_states: the shape of states.
+        next_states: the shape of states. None is a bandit: every row is an episode of one step, which then ends, and
+            its state an initial state unless others are given.
         initial_states: draws from the initial distribution, any number of them. Left out, the first state of each
             episode is used, if each row of it begins where the row before ends; with neither, a discount below 1
             cannot be evaluated.
         terminated: (n,) true where the episode ended in the environment. The library adds the absorbing
             state that follows; next_states in such rows are not used.
-        truncated: (n,) true where a time limit cut the episode: the next state is a real one.
-        episodes: (n,) the episode of each row; rows of one episode are in time order.
+        truncated: (n,) true where a time limit cut the episode: the next state is a real one. Where both are true the
+            episode has ended, and the time limit does not matter.
+        episodes: (n,) the episode of each row, by whole numbers or by names, which are then numbered in the order in
+            which they first appear; rows of one episode are in time order.
         weights: (n,) how many times each row counts; 1 each if left out. The first state of an episode counts as often
             as its row; initial_states that are given count once each.
         behavior_log_probs: (n,) log-probability of the logged action, for the estimators that need it.
@@ -62,7 +67,7 @@ class Transitions:
             states: ArrayLike,
             actions: ArrayLike,
             rewards: ArrayLike,
-            next_states: ArrayLike,
+            next_states: ArrayLike | None,
             initial_states: ArrayLike | None = None,
             terminated: ArrayLike | None = None,
             truncated: ArrayLike | None = None,
@@ -72,16 +77,22 @@ class Transitions:
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        if self.next_states is None:
+            self._make_bandit()
         for field in fields(self):
             value = getattr(self, field.name)
-            if value is not None:
-                object.__setattr__(self, field.name, _as_array(field.name, value))
+            if value is None and field.name in REQUIRED:
+                raise InputError(f"{field.name} is None: a log needs one row of it per transition.")
+            if value is not None and field.name != "next_states":
+                self._set(field.name, as_field(field.name, value))
+        self._set("next_states", as_next_states(self.next_states, self.states, self.terminated))
         self._check_shapes()
-        self._fill_after_ends()
         for field in fields(self):
             array = getattr(self, field.name)
             if array is not None:
                 require_finite(field.name, array)
+                if field.name != "rewards":  # a problem says what to do with rewards
+                    require_moderate(field.name, array)
         self._check_values()
 
     def __len__(self) -> int:
@@ -157,7 +168,7 @@ class Transitions:
         """Writes the log to a .npz, .parquet or .csv file; `gradientdice.load` reads it back bit for bit."""
         from gradientdice.data.files import save
 
-        save(self, Path(path))
+        save(self, path)
 
     def split(
         self, share: float, by: Literal["episodes", "rows"] = "episodes", seed: int = 0
@@ -192,6 +203,8 @@ class Transitions:
             array = getattr(self, name)
             if array is not None and array.ndim not in (1, 2):
                 raise InputError(f"{name} must have one or two dimensions, not shape {array.shape}; flatten each row.")
+            if array is not None and array.ndim == 2 and array.shape[1] == 0:
+                raise InputError(f"{name} has rows without numbers (shape {array.shape}): give at least one column.")
         for field in fields(self):
             array = getattr(self, field.name)
             if array is None or field.name == "initial_states":
@@ -207,16 +220,21 @@ class Transitions:
         if self.initial_states is not None and len(self.initial_states) == 0:
             raise InputError("initial_states is empty: leave it out or give at least one.")
 
-    def _fill_after_ends(self) -> None:
-        """What follows an end is not used; where it is not finite, the state before it is stored."""
-        if self.terminated is None or self.next_states.dtype.kind != "f":
-            return
-        broken = self.terminated & ~np.isfinite(self.next_states).reshape(len(self), -1).all(axis=1)
-        if broken.any():
-            following = np.array(self.next_states)
-            following[broken] = self.states[broken]
-            following.setflags(write=False)
-            object.__setattr__(self, "next_states", following)
+    def _set(self, name: str, array: np.ndarray) -> None:
+        array.setflags(write=False)
+        object.__setattr__(self, name, array)
+
+    def _make_bandit(self) -> None:
+        """Every row is an episode of one step."""
+        states = as_numbers("states", self.states)
+        if states.ndim == 0:
+            return  # refused with the other fields
+        if self.truncated is not None:
+            raise InputError("truncated is for logs with next_states: without them every row ends after its one step.")
+        object.__setattr__(self, "next_states", states)
+        object.__setattr__(self, "terminated", np.ones(len(states), dtype=bool))
+        if self.initial_states is None and self.episodes is None:
+            object.__setattr__(self, "episodes", np.arange(len(states)))
 
     def _check_values(self) -> None:
         if self.weights is not None:
@@ -226,43 +244,4 @@ class Transitions:
             if self.weights.sum() <= 0:
                 raise InputError("weights are all zero: at least one row must count.")
         if self.terminated is not None and self.truncated is not None and (self.terminated & self.truncated).any():
-            row = first_bad_row(self.terminated & self.truncated)
-            raise InputError(
-                f"row {row} is both terminated and truncated. Keep terminated where the environment itself ended, "
-                "truncated where only a time limit did."
-            )
-
-
-_FLOAT = ("rewards", "weights", "behavior_log_probs")
-_BOOL = ("terminated", "truncated")
-
-
-def _as_array(name: str, value: object) -> np.ndarray:
-    # A copy, so that the caller's later writes do not reach the log, unless nobody can write.
-    array = value if isinstance(value, np.ndarray) and _is_frozen(value) else np.array(value)
-    if array.ndim == 0:
-        raise InputError(f"{name} must be an array with one row per transition, not the single value {value!r}.")
-    if array.dtype.kind not in "buif":
-        raise InputError(f"{name} must hold numbers, not {array.dtype}.")
-    if name in _FLOAT:
-        array = array.astype(np.float64)
-    elif name in _BOOL:
-        bad = (array != 0) & (array != 1)
-        if bad.any():
-            row = first_bad_row(bad)
-            raise InputError(f"{name} must be true or false; row {row} is {array[row]!r}.")
-        array = array.astype(bool)
-    elif name == "episodes" and array.dtype.kind not in "iu":
-        raise InputError(f"episodes must be whole numbers, not {array.dtype}.")
-    elif array.dtype.kind == "b" or array.dtype == np.uint64:
-        # Unsigned numbers of this size and signed ones have no common type but floats.
-        if array.dtype == np.uint64 and len(array) and array.max() > np.iinfo(np.int64).max:
-            raise InputError(f"{name} has a number beyond {np.iinfo(np.int64).max}: renumber it.")
-        array = array.astype(np.int64)
-    array.setflags(write=False)
-    return array
-
-
-def _is_frozen(array: np.ndarray) -> bool:
-    """Whether this array of numbers owns its memory and cannot be written."""
-    return array.base is None and not array.flags.writeable and array.dtype.kind in "biuf"
+            self._set("truncated", self.truncated & ~self.terminated)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gradientdice.data.files.reading import as_path
 from gradientdice.data.transitions import Transitions
 from gradientdice.effort import Effort, require_effort
 from gradientdice.errors import InputError
@@ -16,9 +17,10 @@ from gradientdice.evaluation.estimators import chosen_estimator
 from gradientdice.evaluation.finish import finish
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.functions import Functions
-from gradientdice.inference.intervals import IntervalMethod, require_confidence
+from gradientdice.inference.intervals import IntervalMethod, require_confidence, require_method
 from gradientdice.inference.skew_interval import SkewInterval
 from gradientdice.policies import Policy
+from gradientdice.problem.entrance import explained_starts
 from gradientdice.problem.problem import Problem
 from gradientdice.solvers.saddle import SaddleObjective, Solver
 
@@ -75,9 +77,10 @@ def evaluate(
         >>> bool(low < mdp.value(target, 1.0) < high), str(estimate.verdict)
         (True, 'trust')
     """
-    intervals = Intervals(interval or SkewInterval(), require_confidence(confidence), required=interval is not None)
+    method = SkewInterval() if interval is None else require_method(interval)
+    intervals = Intervals(method, require_confidence(confidence), required=interval is not None)
     chosen = chosen_estimator(estimator, discount)
-    solver = _with_checkpoint(solver, checkpoint)
+    solver = _with_checkpoint(require_solver(solver), checkpoint)
     problem = Problem(data, policy, functions, seed, searching(chosen.discount), progress, require_effort(effort))
     return evaluate_problem(problem, chosen, intervals, solver)
 
@@ -86,7 +89,8 @@ def evaluate_problem(
     problem: Problem, estimator: Estimator, intervals: Intervals, solver: Solver | None = None
 ) -> Estimate:
     """The same for a problem that is built already, so that several answers share what it holds."""
-    return finish(problem, estimator, estimator.answer(problem, solver), intervals, solver)
+    with explained_starts(problem.data, problem.policy):
+        return finish(problem, estimator, estimator.answer(problem, solver), intervals, solver)
 
 
 def _with_checkpoint(solver: Any, checkpoint: str | Path | None) -> Any:
@@ -97,4 +101,11 @@ def _with_checkpoint(solver: Any, checkpoint: str | Path | None) -> Any:
         raise InputError(
             "checkpoint= is for training by a stochastic solver: give solver=PrimalDual(…) too, or leave it out."
         )
-    return replace(solver, checkpoint=Path(checkpoint))
+    return replace(solver, checkpoint=as_path(checkpoint))
+
+
+def require_solver(solver: Any) -> Any:
+    """The solver itself, or an error if it is none."""
+    if isinstance(solver, type) or not (solver is None or isinstance(solver, Solver)):
+        raise InputError(f"solver must be ClosedForm(), PrimalDual(…) or ProjectedPrimalDual(…), not {solver!r:.60}.")
+    return solver

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gradientdice.data.files.reading import as_path
 from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, require_count, require_number
+from gradientdice.errors import InputError, require_count, require_flag, require_number
 from gradientdice.functions import Functions
 from gradientdice.functions.mlp import MLP
 from gradientdice.policies import Policy
+from gradientdice.problem.entrance import explained_starts, require_types
 from gradientdice.problem.problem import Problem
 from gradientdice.progress import working
 from gradientdice.provenance import provenance
@@ -26,6 +28,9 @@ from gradientdice.solvers.stochastic.parts import Group
 from gradientdice.solvers.stochastic.primal_dual import PrimalDual
 from gradientdice.solvers.stochastic.setup import has_ends, log_setup
 from gradientdice.solvers.stochastic.training import Outcome
+
+# A list of more would take longer to write down than any sweep of them could run.
+MOST_SEEDS = 10_000_000
 
 
 def sweep(
@@ -72,12 +77,18 @@ def sweep(
         12
     """
     seed_list = _checked_seeds(seeds)
+    require_types(data, policy)
+    if progress is not None:
+        require_flag("progress", progress)
+    if max_bytes is not None:
+        require_count("max_bytes", max_bytes)
     cases: list[Case] = [(e, s) for e in _checked_estimators(estimators) for s in _checked_solvers(solver)]
     cells = []
     for position, function in enumerate(_as_list("functions", functions)):
         if function is None:
             raise InputError("functions must be one or several function classes, such as Tabular(…), not None.")
-        cells += _cells(Problem(data, policy, function), position, cases)
+        with explained_starts(data, policy):
+            cells += _cells(Problem(data, policy, function), position, cases)
     groups = [cell.group for cell in cells]
     total = sum(group.size * len(seed_list) * sum(1 for _ in group.plan.blocks()) for group in groups)
     with working("training every combination", total, progress) as advance:
@@ -85,7 +96,7 @@ def sweep(
         def watch(blocks: int, figures: np.ndarray) -> None:
             advance(blocks, f"value {np.median(figures[:, 0]):.5g}")
 
-        folder = None if checkpoint is None else Path(checkpoint)
+        folder = None if checkpoint is None else as_path(checkpoint)
         outcomes = collect(run_groups(groups, seed_list, max_bytes=max_bytes, checkpoint=folder, watch=watch))
     tables = [_long_table(cell, outcome, seed_list) for cell, outcome in zip(cells, outcomes, strict=True)]
     table = pd.concat(tables, ignore_index=True)
@@ -142,8 +153,8 @@ def _long_table(cell: _Cell, outcome: Outcome, seeds: Sequence[int]) -> pd.DataF
 
 def _checked_seeds(seeds: Any) -> list[int]:
     if isinstance(seeds, (int, np.integer)):
-        return list(range(require_count("seeds", seeds)))
-    if not isinstance(seeds, (list, tuple, range, np.ndarray)):
+        return list(range(require_count("seeds", seeds, high=MOST_SEEDS)))
+    if not isinstance(seeds, (list, tuple, range, np.ndarray)) or np.ndim(seeds) != 1:
         raise InputError(f"seeds must be a whole number or a list of them, not {seeds!r}.")
     if not len(seeds):
         raise InputError("seeds must not be empty: a sweep needs at least one.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -30,9 +31,23 @@ def worker_pool(*, fresh: bool = False) -> Iterator[ProcessPoolExecutor]:
     before = {name: os.environ.get(name) for name in ALONE}
     os.environ.update(ALONE)
     try:
-        cores, jobs = len(os.sched_getaffinity(0)), 1 if fresh else None
-        with ProcessPoolExecutor(cores, mp_context=get_context("spawn"), max_tasks_per_child=jobs) as pool:
+        pool = ProcessPoolExecutor(
+            len(os.sched_getaffinity(0)),
+            mp_context=get_context("spawn"),
+            # An interrupt is the parent's, which then ends them.
+            initializer=signal.signal,
+            initargs=(signal.SIGINT, signal.SIG_IGN),
+            max_tasks_per_child=1 if fresh else None,
+        )
+        try:
             yield pool
+        except BaseException:
+            # Nobody will read what they are at; `shutdown` alone would wait for it.
+            for process in list((getattr(pool, "_processes", None) or {}).values()):
+                process.terminate()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        pool.shutdown()
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from gradientdice.atomic import write_atomically
+from gradientdice.atomic import make_folder, write_atomically
 from gradientdice.errors import InputError
 from gradientdice.experiments.pages import render
 from gradientdice.experiments.registry import Experiment
@@ -49,10 +49,10 @@ def reproduce(
     if page is None:
         return [own]
     beside = page.with_suffix("")
-    page.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(page.parent)
     for path in figures.values():
-        beside.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, beside / path.name)
+        make_folder(beside)
+        write_atomically(beside / path.name, lambda place, path=path: shutil.copyfile(path, place))
     links = {name: f"{beside.name}/{path.name}" for name, path in figures.items()}
     _write(page, render(experiment.package, context, links))
     return [own, page]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradientdice.atomic import write_atomically
+from gradientdice.atomic import make_folder, write_atomically
 from gradientdice.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class ResultStore:
         identity = {"experiment": experiment, "settings": settings}
         text = json.dumps(identity, sort_keys=True)
         identity["fingerprint"] = hashlib.sha256(text.encode()).hexdigest()[:16]
-        found = self._read_manifest()
+        found = self._read_manifest(force)
         if found is None and folder.is_dir() and any(folder.iterdir()) and not force:
             raise InputError(
                 f"{folder} has other files in it. Choose another folder, or give --force to write into it."
@@ -42,8 +42,11 @@ class ResultStore:
                     f"{folder} holds the results of {found.get('experiment')!r} with other settings. "
                     "Choose another folder, or give --force to replace them."
                 )
-            shutil.rmtree(folder / PARTS, ignore_errors=True)
-        (folder / PARTS).mkdir(parents=True, exist_ok=True)
+            self._start_anew()
+        elif found is None and force:
+            self._start_anew()
+        make_folder(folder / PARTS)
+        self._check_parts(force)
         self.write(
             folder / MANIFEST, lambda path: path.write_text(json.dumps(identity, indent=2, sort_keys=True) + "\n")
         )
@@ -71,11 +74,43 @@ class ResultStore:
             plt.close(figure)
         return paths
 
-    def _read_manifest(self) -> dict[str, Any] | None:
+    def _start_anew(self) -> None:
+        shutil.rmtree(self.folder / PARTS, ignore_errors=True)
+
+    def _read_manifest(self, force: bool) -> dict[str, Any] | None:
+        """What the folder holds; None if it does not say, or if it is damaged and may be replaced."""
         path = self.folder / MANIFEST
         if not path.is_file():
             return None
         try:
-            return json.loads(path.read_text())
-        except json.JSONDecodeError as error:
-            raise InputError(f"{path} is not readable ({error}). Choose another folder.") from error
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            found = None
+        if isinstance(found, dict):
+            return found
+        if force:
+            return None
+        raise InputError(f"{path} is damaged. Choose another folder, or give --force to start anew.")
+
+    def _check_parts(self, force: bool) -> None:
+        """Parts were written whole; one that is not has been damaged since, and would be taken for a result."""
+        damaged = [path for path in sorted((self.folder / PARTS).iterdir()) if not _is_whole(path)]
+        if damaged and not force:
+            raise InputError(f"{damaged[0]} is damaged. Delete it, or give --force to start anew.")
+        if damaged:
+            self._start_anew()
+            make_folder(self.folder / PARTS)
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a part can be read: JSON as a whole, Parquet by its first and last bytes and its description."""
+    try:
+        if path.suffix == ".json":
+            json.loads(path.read_text(encoding="utf-8"))
+        if path.suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            pq.read_metadata(path)
+    except Exception:  # damaged bytes fail in any way
+        return False
+    return True

@@ -123,10 +123,11 @@ class RandomFourier:
     def __post_init__(self) -> None:
         require_count("num_features", self.num_features)
         ends = self.bandwidth if isinstance(self.bandwidth, tuple) else (self.bandwidth, self.bandwidth)
-        if len(ends) != 2 or ends[0] > ends[1]:
-            raise InputError(f"bandwidth must be a number or a pair (smallest, largest), not {self.bandwidth!r}.")
         for end in ends:
             require_number("bandwidth", end, low=0, open_low=True)
+        if len(ends) != 2 or ends[0] > ends[1]:
+            raise InputError(f"bandwidth must be a number or a pair (smallest, largest), not {self.bandwidth!r}.")
+        require_count("seed", self.seed, low=0)
         require_number("action_stretch", self.action_stretch, low=0, open_low=True)
         require_number("rank_tolerance", self.rank_tolerance, low=0, high=1)
 
@@ -176,6 +177,7 @@ class Nystrom:
     def __post_init__(self) -> None:
         require_count("num_features", self.num_features)
         require_number("bandwidth", self.bandwidth, low=0, open_low=True)
+        require_count("seed", self.seed, low=0)
 
     def fitted(self, data: Transitions, policy: Policy) -> FittedKernel:
         """The features, scaled to a log."""

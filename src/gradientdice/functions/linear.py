@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Num
 
-from gradientdice.errors import InputError, require_count, require_finite
+from gradientdice.arrays import as_floats, require_moderate
+from gradientdice.errors import InputError, require_callable, require_count, require_finite, require_flag
 from gradientdice.functions.rows import DenseRows
 from gradientdice.policies import SamplingPolicy, StatePolicy
 
@@ -37,6 +38,8 @@ class LinearFeatures:
     draws: int = 8
 
     def __post_init__(self) -> None:
+        require_callable("function", self.function, "(states, actions) -> features")
+        require_flag("intercept", self.intercept)
         require_count("draws", self.draws)
 
     @property
@@ -53,13 +56,14 @@ class LinearFeatures:
 
     def at(self, states: Num[np.ndarray, "n ..."], actions: Num[np.ndarray, "n ..."]) -> DenseRows:
         """x(s,a)."""
-        features = np.asarray(self.function(states, actions), dtype=np.float64)
+        features = as_floats("The feature function's result", self.function(states, actions))
         if features.ndim != 2 or len(features) != len(states):
             raise InputError(
                 f"The feature function returned shape {features.shape} for {len(states)} pairs; "
                 "it must return (n, K), one row per pair."
             )
         require_finite("The feature function's result", features)
+        require_moderate("The feature function's result", features)
         if not self.intercept:
             return DenseRows(features)
         rows = np.empty((len(features), features.shape[1] + 1))

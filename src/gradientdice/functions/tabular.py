@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Integer
 
-from gradientdice.errors import InputError, first_bad_row, require_count
+from gradientdice.errors import InputError, first_bad_row, require_count, require_flag
 from gradientdice.functions.rows import SparseRows
 from gradientdice.policies import SamplingPolicy, StatePolicy
 
@@ -15,6 +15,11 @@ from gradientdice.policies import SamplingPolicy, StatePolicy
 LARGEST_ROWS = 10_000_000
 # Every logged pair has a feature of its own, so that only rounding makes directions disappear.
 RANK_TOLERANCE = 1e-10
+
+
+def looks_one_hot(values: np.ndarray) -> bool:
+    """Whether each row has a single 1 among zeros, in more than one column."""
+    return values.shape[1] > 1 and bool(((values == 0) | (values == 1)).all() and (values.sum(axis=1) == 1).all())
 
 
 @dataclass(frozen=True)
@@ -43,8 +48,7 @@ class Tabular:
     def __post_init__(self) -> None:
         require_count("num_states", self.num_states)
         require_count("num_actions", self.num_actions)
-        if self.stand_in not in (True, False):
-            raise InputError(f"stand_in must be True or False, not {self.stand_in!r}.")
+        require_flag("stand_in", self.stand_in)
 
     def __repr__(self) -> str:
         more = "" if self.stand_in else ", stand_in=False"
@@ -102,6 +106,8 @@ class Tabular:
     @staticmethod
     def check(name: str, values: np.ndarray, count: int) -> None:
         """An error unless these are whole numbers below `count`."""
+        if name == "actions" and values.ndim == 2 and looks_one_hot(values):
+            raise InputError("actions look one-hot, with a column for each action: give actions.argmax(axis=1).")
         if values.ndim != 1 or values.dtype.kind not in "iu":
             raise InputError(
                 f"{name} must be whole numbers of shape (n,) for a table, not {values.dtype} of shape {values.shape}. "

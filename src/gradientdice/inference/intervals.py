@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -66,12 +66,23 @@ def degrees_of_freedom(samples: Samples) -> float:
     return 1 / sum((standard_error([shares]) / error) ** 4 / (len(shares) - 1) for shares in samples)
 
 
+@runtime_checkable
 class IntervalMethod(Protocol):
     """A way to turn shares into an interval."""
 
     def interval(self, value: float, samples: Samples, confidence: float, seed: int) -> tuple[float, float]:
         """(low, high)."""
         ...
+
+
+def require_method(method: object) -> IntervalMethod:
+    """The method itself, or an error if it is none."""
+    if isinstance(method, type) or not isinstance(method, IntervalMethod):
+        raise InputError(
+            "interval must be SkewInterval(), NormalInterval(), BootstrapInterval(…) or EmpiricalLikelihood(), not "
+            f"{method!r:.60}."
+        )
+    return method
 
 
 @dataclass(frozen=True)

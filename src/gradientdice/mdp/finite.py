@@ -8,11 +8,18 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from gradientdice.arrays import as_floats, require_memory
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count, require_distributions, require_finite, require_number
 from gradientdice.mdp.draws import RowDraws
 from gradientdice.mdp.stationary import differential_values, stationary_distribution
 from gradientdice.mdp.systems import Chain, solve_chain
+
+
+def require_rng(rng: object) -> None:
+    """An error unless draws can come from here."""
+    if not isinstance(rng, np.random.Generator):
+        raise InputError(f"rng must be a numpy Generator, as numpy.random.default_rng(0) gives, not {rng!r:.60}.")
 
 
 class FiniteMDP(ABC):
@@ -94,6 +101,8 @@ class FiniteMDP(ABC):
     def sample(self, n: int, data_dist: ArrayLike, rng: np.random.Generator) -> Transitions:
         """Draws n independent transitions with (s, a) ~ data_dist, and n initial states from `initial`."""
         n = require_count("n", n)
+        require_rng(rng)
+        require_memory("The sample", n, remedy="Draw fewer, several times.")
         pairs = rng.choice(self.num_states * self.num_actions, size=n, p=self._data_dist(data_dist).ravel())
         return Transitions(
             states=pairs // self.num_actions,
@@ -126,6 +135,9 @@ class FiniteMDP(ABC):
         """
         episodes, horizon = require_count("episodes", episodes), require_count("horizon", horizon)
         noise = require_number("noise", noise, low=0)
+        require_rng(rng)
+        if terminal is None:
+            require_memory("The rollout", episodes, horizon, remedy="Run fewer episodes or steps.")
         probabilities = self._policy(policy)
         self._check_terminal(terminal)
         action_draws, next_draws = RowDraws.dense(probabilities), self._next_draws()
@@ -181,7 +193,7 @@ class FiniteMDP(ABC):
 
     def _freeze(self, states: int, actions: int) -> None:
         """Checks what both kinds have besides the transitions, and stores copies that cannot be written."""
-        reward, initial = (np.array(x, dtype=np.float64) for x in (self.reward, self.initial))
+        reward, initial = (np.array(as_floats(name, getattr(self, name))) for name in ("reward", "initial"))
         if reward.shape != (states, actions):
             raise InputError(f"reward must have shape {(states, actions)} to match transition, not {reward.shape}.")
         if initial.shape != (states,):
@@ -194,7 +206,7 @@ class FiniteMDP(ABC):
             object.__setattr__(self, name, array)
 
     def _policy(self, policy: ArrayLike) -> np.ndarray:
-        probabilities = np.asarray(policy, dtype=np.float64)
+        probabilities = as_floats("policy", policy)
         if probabilities.shape != self.reward.shape:
             raise InputError(
                 f"policy must have shape {self.reward.shape} (states, actions), not {probabilities.shape}."
@@ -203,7 +215,7 @@ class FiniteMDP(ABC):
         return probabilities / probabilities.sum(axis=1, keepdims=True)
 
     def _data_dist(self, data_dist: ArrayLike) -> np.ndarray:
-        data = np.asarray(data_dist, dtype=np.float64)
+        data = as_floats("data_dist", data_dist)
         if data.shape != self.reward.shape:
             raise InputError(f"data_dist must have shape {self.reward.shape} (states, actions), not {data.shape}.")
         require_distributions("data_dist", data.reshape(1, -1))

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from gradientdice.arrays import as_floats
 from gradientdice.errors import InputError, require_distributions
 from gradientdice.mdp.draws import RowDraws
 from gradientdice.mdp.finite import FiniteMDP
@@ -43,7 +44,7 @@ class TabularMDP(FiniteMDP):
         def __init__(self, transition: ArrayLike, reward: ArrayLike, initial: ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
-        transition = np.array(self.transition, dtype=np.float64)
+        transition = np.array(as_floats("transition", self.transition))
         if transition.ndim != 3 or transition.shape[0] != transition.shape[2]:
             raise InputError(f"transition must have shape (S, A, S), not {transition.shape}.")
         self._freeze(*transition.shape[:2])

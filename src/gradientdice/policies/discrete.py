@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.errors import InputError, require_count, require_distributions
+from gradientdice.arrays import as_floats, require_memory
+from gradientdice.errors import InputError, require_callable, require_count, require_distributions, require_flag
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +34,15 @@ class DiscretePolicy:
     jax: bool = False
 
     def __post_init__(self) -> None:
+        require_callable("function", self.function, "states -> probabilities")
         require_count("num_actions", self.num_actions)
+        require_flag("jax", self.jax)
 
     def probabilities_at(self, states: Num[np.ndarray, "n ..."]) -> Float[np.ndarray, "n A"]:
         """π(·|s) for each given state, checked."""
-        probabilities = np.asarray(self.function(states), dtype=np.float64)
+        size = len(states), self.num_actions
+        require_memory("The policy's probabilities", *size, remedy="Give a SamplingPolicy, which draws actions.")
+        probabilities = as_floats("The policy's probabilities", self.function(states))
         if probabilities.shape != (len(states), self.num_actions):
             raise InputError(
                 f"The policy returned shape {probabilities.shape} for {len(states)} states; "

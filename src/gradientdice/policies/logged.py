@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Num
 from numpy.typing import ArrayLike
 
+from gradientdice.arrays import as_floats, as_numbers, require_moderate
 from gradientdice.errors import InputError, require_distributions, require_finite
 from gradientdice.policies.discrete import DiscretePolicy
 from gradientdice.policies.sampling import SamplingPolicy
@@ -49,21 +50,26 @@ class LoggedPolicy:
     def __post_init__(self) -> None:
         if (self.next_probabilities is None) == (self.next_actions is None):
             raise InputError("A LoggedPolicy takes either next_probabilities or next_actions.")
+        if self.next_probabilities is None and self.initial_probabilities is not None:
+            raise InputError("next_actions go with initial_actions, not with initial_probabilities.")
+        if self.next_actions is None and self.initial_actions is not None:
+            raise InputError("next_probabilities go with initial_probabilities, not with initial_actions.")
         for name in ("next_probabilities", "initial_probabilities"):
             array = getattr(self, name)
             if array is not None:
-                array = np.array(array, dtype=np.float64)
-                if array.ndim != 2:
+                array = as_floats(name, array)
+                if array.ndim != 2 or array.size == 0:
                     raise InputError(f"{name} must have shape (n, actions), not {array.shape}.")
                 require_distributions(name, array)
                 object.__setattr__(self, name, array)
         for name in ("next_actions", "initial_actions"):
             array = getattr(self, name)
             if array is not None:
-                array = np.array(array)
-                if array.ndim not in (2, 3):
+                array = as_numbers(name, array)
+                if array.ndim not in (2, 3) or array.size == 0:
                     raise InputError(f"{name} must have shape (n, k) or (n, draws, k), not {array.shape}.")
                 require_finite(name, array)
+                require_moderate(name, array)
                 object.__setattr__(self, name, array if array.ndim == 3 else array[:, None])
 
     @property

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.errors import InputError, require_finite
+from gradientdice.arrays import as_numbers, require_moderate
+from gradientdice.errors import InputError, require_callable, require_count, require_finite, require_flag
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +34,23 @@ class SamplingPolicy:
     draws: int | None = None
     jax: bool = False
 
+    def __post_init__(self) -> None:
+        require_callable("function", self.function, "(states, rng) -> actions")
+        if self.draws is not None:
+            require_count("draws", self.draws)
+        require_flag("jax", self.jax)
+
     def sample(self, states: Num[np.ndarray, "n ..."], rng: np.random.Generator) -> Float[np.ndarray, "n ..."]:
         """One action for each given state, checked."""
-        actions = np.asarray(self.function(states, _key(rng) if self.jax else rng))
+        given = self.function(states, _key(rng) if self.jax else rng)
+        actions = as_numbers("The policy's actions", given)
         if actions.ndim not in (1, 2) or len(actions) != len(states):
             raise InputError(
                 f"The policy returned actions of shape {actions.shape} for {len(states)} states; "
                 "it must return one row per state."
             )
         require_finite("The policy's actions", actions)
+        require_moderate("The policy's actions", actions)
         return actions
 
 

@@ -6,9 +6,9 @@ import importlib
 import sys
 from pathlib import Path
 
-import numpy as np
-
 from gradientdice.data.files import read_columns
+from gradientdice.data.files.reading import nearest, reason
+from gradientdice.data.files.table import SUFFIXES, read_table
 from gradientdice.errors import InputError
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
 
@@ -27,10 +27,12 @@ def load_policy(specification: str, log: Path) -> Policy:
     if specification == "columns":
         found, present = read_columns(log, {name: name for name in COLUMNS})
         if not found:
-            raise InputError(f"{log} has none of the policy's columns {list(COLUMNS)}; it has {sorted(present)}.")
+            raise InputError(f"{log} has none of the policy's columns {list(COLUMNS)}; {nearest(COLUMNS[0], present)}.")
+        if "next_probabilities" not in found and "next_actions" not in found:
+            raise InputError(f"{log} has {sorted(found)} but neither next_probabilities nor next_actions.")
         return LoggedPolicy(**found)
-    if Path(specification).suffix in (".csv", ".npy", ".npz"):
-        return TabularPolicy(_table(Path(specification)))
+    if Path(specification).suffix in SUFFIXES:
+        return _tabular(Path(specification), log)
     if ":" in specification:
         return _object(*specification.split(":", 1))
     raise InputError(
@@ -38,16 +40,17 @@ def load_policy(specification: str, log: Path) -> Policy:
     )
 
 
-def _table(path: Path) -> np.ndarray:
-    if not path.is_file():
-        raise InputError(f"There is no policy file {path}.")
-    try:
-        if path.suffix == ".csv":
-            return np.atleast_2d(np.loadtxt(path, delimiter=",", comments="#"))
-        loaded = np.load(path, allow_pickle=False)
-        return loaded if isinstance(loaded, np.ndarray) else loaded[loaded.files[0]]
-    except (ValueError, OSError, IndexError) as error:
-        raise InputError(f"{path} is not a table of numbers, one row per state ({error}).") from error
+def _tabular(path: Path, log: Path) -> TabularPolicy:
+    """A table by states; one with a row for each transition is told from it where the log's states are no numbers."""
+    table = read_table(path)
+    found, _ = read_columns(log, {"states": "states"})
+    states = found.get("states")
+    if states is not None and len(table) == len(states) and (states.ndim != 1 or states.dtype.kind not in "iu"):
+        raise InputError(
+            f"{path} has a row for each of the log's {len(table)} transitions, and a table has one for each state. Put "
+            "the probabilities into the log as next_probabilities (and initial_probabilities), with --policy columns."
+        )
+    return TabularPolicy(table)
 
 
 def _object(module: str, name: str) -> Policy:
@@ -59,6 +62,10 @@ def _object(module: str, name: str) -> Policy:
         raise InputError(f"--policy: there is no module {error.name!r} here or on the Python path.") from error
     except AttributeError as error:
         raise InputError(f"--policy: the module {module!r} has no {name!r}.") from error
+    except (Exception, SystemExit) as error:  # whatever the module does when it is imported
+        raise InputError(
+            f"--policy: the module {module!r} could not be imported ({type(error).__name__}: {reason(error)})."
+        ) from error
     if not isinstance(found, (TabularPolicy, DiscretePolicy, SamplingPolicy, LoggedPolicy)):
         raise InputError(
             f"--policy: {module}:{name} is a {type(found).__name__}; "

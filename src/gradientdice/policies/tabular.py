@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Integer
 from numpy.typing import ArrayLike, DTypeLike
 
+from gradientdice.arrays import as_floats
 from gradientdice.errors import InputError, first_bad_row, require_distributions
 
 
@@ -29,7 +30,7 @@ class TabularPolicy:
         def __init__(self, probabilities: ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
-        table = np.array(self.probabilities, dtype=np.float64)
+        table = np.array(as_floats("probabilities", self.probabilities))
         if table.ndim != 2 or table.size == 0:
             raise InputError(f"probabilities must have shape (states, actions), not {table.shape}.")
         require_distributions("probabilities", table)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float
 
+from gradientdice.arrays import require_memory
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.functions.kernel import as_inputs, input_scaling
@@ -85,6 +86,11 @@ class NetworkInputs:
 def network_inputs(data: Transitions, policy: Policy, draws: int, rng: np.random.Generator) -> NetworkInputs:
     """Standardises a log and lays the policy's actions out at its next and initial states."""
     encoder = _Encoder.create(data, policy, draws)
+    if encoder.num_actions is not None:
+        size = len(data), encoder.num_actions, len(encoder.center) + encoder.num_actions
+        require_memory(
+            "The networks' inputs", *size, remedy="Give a SamplingPolicy over vectors of the actions' features."
+        )
     ended = np.array(data.ended)
     next_states = np.array(data.next_states)
     next_states[ended] = data.states[ended]

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
+from gradientdice.arrays import as_floats, require_memory
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, starts_missing
 from gradientdice.functions import LinearFunctions
@@ -165,12 +166,18 @@ class Moments:
             >>> np.allclose(solution.ratio_params.reshape(13, 2), mdp.ratio(target, 0.9, np.full((13, 2), 1 / 26)))
             True
         """
-        x = np.asarray(features, dtype=np.float64)
+        if not isinstance(mdp, TabularMDP):
+            raise InputError(f"mdp must be a TabularMDP, not {type(mdp).__name__}.")
+        x = as_floats("features", features)
         pairs = mdp.num_states * mdp.num_actions
         if x.ndim != 2 or len(x) != pairs:
             raise InputError(f"features must have shape ({pairs}, K), one row per state-action pair, not {x.shape}.")
-        probabilities = np.asarray(policy, dtype=np.float64)
-        data = np.asarray(data_dist, dtype=np.float64).ravel()
+        shape = mdp.num_states, mdp.num_actions
+        probabilities, data = as_floats("policy", policy), as_floats("data_dist", data_dist)
+        for name, array in (("policy", probabilities), ("data_dist", data)):
+            if array.shape != shape:
+                raise InputError(f"{name} must have shape {shape} (states, actions), not {array.shape}.")
+        data = data.ravel()
         expected = np.einsum("sa,sak->sk", probabilities, x.reshape(mdp.num_states, mdp.num_actions, -1))
         following = mdp.transition.reshape(pairs, -1) @ expected
         weighted = data[:, None] * x
@@ -192,6 +199,7 @@ class Moments:
         width: int,
     ) -> Moments:
         """The moments of some feature rows; initial states come by `+` or `replace`."""
+        require_memory("The moments of the features", width, width, remedy="Use fewer features or actions.")
         total = float(weights.sum())
         scale = 1 / total if total > 0 else 0.0
         return cls(

@@ -15,24 +15,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.effort import Effort
-from gradientdice.errors import InputError, require_count
+from gradientdice.effort import Effort, require_effort
+from gradientdice.errors import InputError, require_callable, require_count, require_flag
 from gradientdice.functions import (
     MLP,
     FeatureMap,
-    FittedKernel,
     Functions,
-    LinearFeatures,
     LinearFunctions,
     LoggedTable,
-    Nystrom,
-    RandomFourier,
     Tabular,
 )
-from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
+from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, TabularPolicy
 from gradientdice.problem.absorbing import row_share
 from gradientdice.problem.design import Design, whole_design
 from gradientdice.problem.empirical import EmpiricalMDP, TabularSolution
+from gradientdice.problem.entrance import require_functions, require_types
 from gradientdice.problem.folds import Folds, fold_moments
 from gradientdice.problem.logged import require_logged_actions, require_logged_features
 from gradientdice.problem.moments import Moments
@@ -93,6 +90,11 @@ class Problem:
         require_types(self.data, self.policy)
         require_functions(self.functions)
         require_count("seed", self.seed, low=0)
+        if self.progress is not None:
+            require_flag("progress", self.progress)
+        object.__setattr__(self, "effort", require_effort(self.effort))
+        if self.search is not None:
+            require_callable("search", self.search, "problem -> choice")
         largest = float(np.abs(self.data.rewards).max())
         if largest > LARGEST_REWARD:
             raise InputError(
@@ -242,24 +244,3 @@ def table_for(data: Transitions, policy: Policy) -> Tabular | None:
 def describe(functions: FeatureMap | MLP) -> str:
     """A function class in a few words."""
     return repr(functions) if isinstance(functions, (Tabular, LoggedTable, MLP)) else type(functions).__name__
-
-
-def require_types(data: object, policy: object) -> None:
-    """An error if these are not a log and a policy."""
-    if not isinstance(data, Transitions):
-        raise InputError(f"data must be Transitions, not {type(data).__name__}: see gradientdice.Transitions and load.")
-    if not isinstance(policy, (TabularPolicy, DiscretePolicy, SamplingPolicy, LoggedPolicy)):
-        raise InputError(
-            "policy must be a TabularPolicy, DiscretePolicy, SamplingPolicy or LoggedPolicy, "
-            f"not {type(policy).__name__}: wrap it in one."
-        )
-
-
-def require_functions(functions: object) -> None:
-    """An error unless this is a function class, or None."""
-    allowed = (Tabular, LinearFeatures, FittedKernel, RandomFourier, Nystrom, MLP)
-    if functions is not None and not isinstance(functions, allowed):
-        raise InputError(
-            "functions must be Tabular(…), LinearFeatures(…), RandomFourier(…), Nystrom(…) or MLP(…), not "
-            f"{functions!r}."
-        )

@@ -9,10 +9,12 @@ import numpy as np
 from jaxtyping import Float
 
 from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError, require_count
 from gradientdice.functions import LinearFunctions
 from gradientdice.functions.rows import Rows
 from gradientdice.policies import LoggedPolicy, Policy
 from gradientdice.problem.design import Design, feature_rows, fit_functions, initial_rows
+from gradientdice.problem.entrance import require_functions, require_types
 
 CHUNK_ROWS = 65_536
 CACHE_BYTES = 2 << 30
@@ -34,6 +36,12 @@ class LogDesign:
         chunk_rows: int = CHUNK_ROWS,
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
+        require_types(data, policy)
+        require_functions(functions)
+        if functions is None:
+            raise InputError("functions is None: give Tabular(…), LinearFeatures(…), RandomFourier(…) or Nystrom(…).")
+        require_count("seed", seed, low=0)
+        require_count("chunk_rows", chunk_rows)
         self.data, self.policy = data, policy
         self.functions = fit_functions(functions, data, policy)
         self.knows_initial = not isinstance(policy, LoggedPolicy) or policy.knows_initial

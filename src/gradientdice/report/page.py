@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import jinja2
 import matplotlib
 
-from gradientdice.atomic import write_atomically
-from gradientdice.errors import InputError
+from gradientdice.atomic import replaceable, write_atomically
+from gradientdice.data.files.reading import as_path
+from gradientdice.errors import InputError, require_flag
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.report.plots import estimate_figure
 
@@ -36,12 +37,15 @@ def write_report(
     estimate: Estimate, path: str | Path, *, comparison: pd.DataFrame | None = None, force: bool = False
 ) -> None:
     """Writes the report; an existing file is replaced only with `force`."""
-    path = Path(path)
-    if path.exists() and not force:
-        raise InputError(f"{path} exists. Choose another name, or give force=True (--force) to replace it.")
-    if not path.parent.is_dir():
-        raise InputError(f"There is no folder {path.parent} to write {path.name} into.")
+    path = as_path(path)
+    require_free(path, force=force)
     write_atomically(path, lambda target: target.write_text(render(estimate, comparison), encoding="utf-8"))
+
+
+def require_free(path: Path, *, force: bool) -> None:
+    """An error unless a report can be written here: nothing is there, or a regular file that may be replaced."""
+    if replaceable(path) is not None and not require_flag("force", force):
+        raise InputError(f"{path} exists. Choose another name, or give force=True (--force) to replace it.")
 
 
 def render(estimate: Estimate, comparison: pd.DataFrame | None = None) -> str:

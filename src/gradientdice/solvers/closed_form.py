@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.errors import InputError, require_finite, require_number
+from gradientdice.errors import InputError, require_number
 from gradientdice.problem.moments import Moments
 from gradientdice.problem.problem import Problem
+from gradientdice.problem.sound import as_moments, require_sound
 from gradientdice.solvers.least_squares import FactoredLeastSquares
 from gradientdice.solvers.saddle import LinearEstimator, WhitenedMoments
 from gradientdice.solvers.solution import Fit, LinearFit, Solution
@@ -66,10 +67,9 @@ class ClosedForm:
         """A fit for each estimator; those with the same moments share the basis in which C = I."""
         fits, last, basis = [], None, np.zeros((0, 0))
         for estimator in estimators:
-            used = moments.for_discount(estimator.discount)
+            used = as_moments(moments).for_discount(estimator.discount)
             if used is not last:
-                for name in ("gram", "next_gram", "mean", "reward"):
-                    require_finite(f"moments.{name}", getattr(used, name))
+                require_sound(used)
                 tolerance = used.rank_tolerance if self.rank_tolerance is None else self.rank_tolerance
                 last, basis = used, whitening(used.gram, tolerance)
             fits.append(self._fit(estimator, used, basis))

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.errors import require_number, starts_missing
+from gradientdice.errors import require_flag, require_number, starts_missing
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.minimax.mwl import MWL
 from gradientdice.estimators.minimax.pairing import Pairing
@@ -81,6 +81,8 @@ class BlackBox:
 
     def __post_init__(self) -> None:
         require_number("discount", self.discount, low=0, high=1)
+        require_flag("positive", self.positive)
+        require_flag("row_weights", self.row_weights)
         require_number("ridge", self.ridge, low=0, open_low=True)
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:

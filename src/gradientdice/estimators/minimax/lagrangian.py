@@ -36,7 +36,7 @@ from enum import Enum
 
 import numpy as np
 
-from gradientdice.errors import InputError, require_number
+from gradientdice.errors import InputError, require_flag, require_number
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.minimax.lagrangian_system import (
     SaddleSystem,
@@ -98,13 +98,12 @@ class RegularizedLagrangian:
 
     def __post_init__(self) -> None:
         require_number("discount", self.discount, low=0, high=1)
+        require_flag("positive", self.positive)
+        require_flag("norm", self.norm)
         require_number("critic_regularizer", self.critic_regularizer, low=0)
         require_number("ratio_regularizer", self.ratio_regularizer, low=0)
         if require_number("reward_weight", self.reward_weight, low=0, high=1) not in (0.0, 1.0):
             raise InputError(f"reward_weight must be 0 or 1, not {self.reward_weight!r}.")
-        for name in ("critic_regularizer", "ratio_regularizer"):
-            if np.isinf(getattr(self, name)):
-                raise InputError(f"{name} must be finite.")
         if not isinstance(self.read_out, ReadOut):
             raise InputError(f"read_out must be a ReadOut, not {self.read_out!r}.")
         if self.read_out is ReadOut.CRITIC and self.reward_weight == 0:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradientdice.errors import InputError, require_number
+from gradientdice.errors import InputError, require_flag, require_number
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.minimax.pairing import Pairing
 from gradientdice.estimators.needs import require_linear_functions
@@ -64,6 +64,7 @@ class MWL:
 
     def __post_init__(self) -> None:
         require_number("discount", self.discount, low=0, high=1)
+        require_flag("self_normalize", self.self_normalize)
         if self.rank_tolerance is not None:
             require_number("rank_tolerance", self.rank_tolerance, low=0, high=1)
 

@@ -21,6 +21,7 @@ from gradientdice.functions.rows import Rows, cross_product
 from gradientdice.inference.influence import Influence, centred_shares
 from gradientdice.problem.absorbing import loop_weight
 from gradientdice.problem.design import self_loop
+from gradientdice.problem.entrance import require_functions
 from gradientdice.problem.logged import require_logged
 from gradientdice.problem.moments import mean_start, weighted_sum
 from gradientdice.problem.problem import Problem
@@ -71,6 +72,8 @@ class Pairing:
         critic: LinearFunctions | None = None,
     ) -> Pairing:
         """One pass over a log; a function class that is left out is the problem's own."""
+        require_functions(ratio)
+        require_functions(critic)
         us, gs = _rows(problem, ratio), _rows(problem, critic)
         sums = _Sums.create(us, gs)
         restarts = us.first.absorbing and discount == 1

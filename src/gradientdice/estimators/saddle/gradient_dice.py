@@ -49,7 +49,7 @@ class GradientDICE(SaddleEstimator):
 
     def __post_init__(self) -> None:
         require_number("discount", self.discount, low=0, high=1)
-        require_number("norm_penalty", self.norm_penalty, low=0)
+        require_number("norm_penalty", self.norm_penalty, low=0, infinite=True)
         require_number("ridge", self.ridge, low=0)
 
     @property

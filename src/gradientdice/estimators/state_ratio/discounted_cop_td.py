@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from gradientdice.errors import require_number
+from gradientdice.errors import require_flag, require_number
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
 from gradientdice.estimators.state_ratio.cop_td import COPTD
@@ -76,6 +76,7 @@ class DiscountedCOPTD:
 
     def __post_init__(self) -> None:
         require_number("discount", self.discount, low=0, high=1)
+        require_flag("self_normalised", self.self_normalised)
         check_options(self.solver, self.steps, self.learning_rate, self.rank_tolerance)
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:

@@ -1,63 +1,80 @@
 """Checkpoints: arrays in one safetensors file, never a pickle, put in place whole.
 
 The last good checkpoint stays until the next one is complete, so that a kill or a full disk at any moment loses at most
-the work since then.
+the work since then. A file says what it belongs to and has a checksum: one that differs in a single bit from what was
+written is refused.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gradientdice.atomic import write_atomically
+from gradientdice.atomic import make_folder, write_atomically
 from gradientdice.errors import InputError
 
+Arrays = dict[str, np.ndarray]
 
-def save_checkpoint(path: Path, arrays: dict[str, np.ndarray], identity: dict[str, Any]) -> None:
+
+def save_checkpoint(path: Path, arrays: Arrays, identity: dict[str, Any]) -> None:
     """Writes named arrays and what they belong to."""
-    from safetensors.numpy import save
-
-    content = save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, {"identity": _text(identity)})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        write_atomically(path, lambda place: _write_all(place, content))
-    except OSError as error:
-        kept = "the last one is still there" if path.exists() else "there is none yet"
-        raise InputError(
-            f"The checkpoint {path} could not be written ({error}); {kept}. Free some space and run again."
-        ) from error
+    content = _content(arrays, _text(identity))
+    make_folder(path.parent)
+    write_atomically(path, lambda place: place.write_bytes(content))
 
 
-def load_checkpoint(path: Path, identity: dict[str, Any]) -> dict[str, np.ndarray] | None:
+def load_checkpoint(path: Path, identity: dict[str, Any]) -> Arrays | None:
     """The arrays of an earlier run of the same kind, or None if there is no file."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
     if not path.exists():
         return None
     try:
+        written = path.read_bytes()
         with safe_open(path, framework="np") as archive:
-            found = (archive.metadata() or {}).get("identity")
+            belongs_to = json.loads((archive.metadata() or {})["identity"])["belongs_to"]
             arrays = {name: archive.get_tensor(name) for name in archive.keys()}
-    except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(f"{path} is not a whole checkpoint ({error}). Delete it to start anew.") from error
-    if found != _text(identity):
+        # The same arrays give the same bytes, of which the checksum is a part.
+        damaged = _content(arrays, belongs_to) != written
+    except Exception as error:  # damaged bytes fail in any way
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{path} is not a whole checkpoint ({reason:.160}). Delete it to start anew.") from error
+    if damaged:
+        raise InputError(f"{path} is not a whole checkpoint (its checksum differs). Delete it to start anew.")
+    if belongs_to != _text(identity):
         raise InputError(
-            f"{path} belongs to a run with other settings or data. Choose another file, or delete it to start anew."
+            f"{path} belongs to a run with other settings or data{_difference(belongs_to, identity)}. Choose another "
+            "folder, or delete it to start anew."
         )
     return arrays
 
 
+def _content(arrays: Arrays, belongs_to: str) -> bytes:
+    from safetensors.numpy import save
+
+    plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    checksum = hashlib.sha256(belongs_to.encode())
+    for name in sorted(plain):
+        checksum.update(f"{name} {plain[name].dtype} {plain[name].shape}".encode())
+        checksum.update(plain[name].tobytes())
+    # One entry: the order of several would differ from run to run.
+    metadata = json.dumps({"belongs_to": belongs_to, "checksum": checksum.hexdigest()})
+    return save(plain, {"identity": metadata})
+
+
+def _difference(found: str, identity: dict[str, Any]) -> str:
+    """Which parts of the identity differ, where they have names."""
+    try:
+        before = json.loads(found)
+        names = [name for name, value in identity.items() if json.loads(json.dumps(value)) != before.get(name)]
+    except (ValueError, AttributeError):
+        return ""
+    return f" ({', '.join(names)})" if names else ""
+
+
 def _text(identity: dict[str, Any]) -> str:
     return json.dumps(identity, sort_keys=True)
-
-
-def _write_all(path: Path, content: bytes) -> None:
-    """Also asks the system to bring it to the disk: a name must not come before its content."""
-    with path.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())

@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from gradientdice.errors import InputError, require_count
+from gradientdice.forks import require_own_jax
 from gradientdice.solvers.stochastic.devices import workers
 from gradientdice.solvers.stochastic.parts import Group, Part, cut
 from gradientdice.solvers.stochastic.training import Outcome, Request, Watch, run_part
@@ -40,6 +41,7 @@ def run_groups(
     Yields:
         The number of each group and its outcome, as soon as its last part is done.
     """
+    require_own_jax()
     if any(require_count("seeds", seed, low=0) >= 2**32 for seed in seeds):
         raise InputError("Seeds must be whole numbers below 2**32.")
     available = workers(max_bytes)
@@ -56,6 +58,8 @@ def run_groups(
                 if wholes[part.group].put(part, job.result()):
                     yield part.group, wholes[part.group].outcome
         finally:
+            # On an interrupt those at work end at their next checkpoint, and the others do not begin.
+            request.stopped.set()
             for job in jobs:
                 job.cancel()
 

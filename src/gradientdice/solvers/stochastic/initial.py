@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import jax
 
-from gradientdice.errors import require_count, require_number
+from gradientdice.errors import InputError, require_count, require_number
 
 
 @dataclass(frozen=True)
@@ -48,3 +48,9 @@ class ConstantInit:
 
 
 Init = UniformInit | ConstantInit
+
+
+def require_init(init: object) -> None:
+    """An error unless this says where the weights start."""
+    if not isinstance(init, (UniformInit, ConstantInit)):
+        raise InputError(f"init must be UniformInit(…) or ConstantInit(…), not {init!r:.60}.")

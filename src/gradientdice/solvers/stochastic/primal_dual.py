@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradientdice.errors import require_count, require_number
+from gradientdice.data.files.reading import as_path
+from gradientdice.errors import InputError, require_count, require_number
 from gradientdice.problem.problem import Problem
 from gradientdice.solvers.saddle import SaddleObjective
 from gradientdice.solvers.solution import Fit, Solution
@@ -14,7 +15,7 @@ from gradientdice.solvers.stochastic.averaging import ExponentialAverage
 from gradientdice.solvers.stochastic.binding import hyper_parameters
 from gradientdice.solvers.stochastic.fits import as_solution, learned_fit, train
 from gradientdice.solvers.stochastic.function_class import FunctionClass
-from gradientdice.solvers.stochastic.initial import Init, UniformInit
+from gradientdice.solvers.stochastic.initial import Init, UniformInit, require_init
 from gradientdice.solvers.stochastic.linear import LinearClass
 from gradientdice.solvers.stochastic.parts import Group
 from gradientdice.solvers.stochastic.plan import Plan
@@ -74,6 +75,12 @@ class PrimalDual:
         if self.record_every is not None:
             require_count("record_every", self.record_every)
         as_schedule(self.learning_rate)
+        require_init(self.init)
+        parts = [getattr(self.optimizer, name, None) for name in ("init", "update")]
+        if self.optimizer is not None and not all(callable(part) for part in parts):
+            raise InputError(f"optimizer must be one of optax, such as optax.adam(1.0), not {self.optimizer!r:.60}.")
+        if self.checkpoint is not None:
+            object.__setattr__(self, "checkpoint", as_path(self.checkpoint))
         if self.clip_norm is not None:
             require_number("clip_norm", self.clip_norm, low=0, open_low=True)
         require_number("average", self.average, low=0, high=0.9999999)

@@ -97,6 +97,15 @@ class Compiled:
         """What the curve shows of the states: (seeds, figures, …)."""
         return self._call(("record", self._chunk), (self._material, state.kept), lambda: jax.jit(self._measure))
 
+    def text(self, state: State) -> str:
+        """One update, with every number in it, in words that are the same in another process.
+
+        Functions, such as those of an optimiser, have no words of their own; what they compute has.
+        """
+        arguments = (self._material, state, np.int32(0))
+        first = jax.jit(partial(learner.start, self._plan, ())).lower(np.uint32(0))
+        return first.as_text() + jax.jit(partial(self._block, 1)).lower(*arguments).as_text()
+
     def advance(self, blocks: list[tuple[int, int]], most: int, state: State) -> tuple[State, Any]:
         """Some blocks of updates of the same length, at most `most`. The states given are used up.
 

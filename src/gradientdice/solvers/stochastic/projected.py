@@ -33,7 +33,7 @@ from gradientdice.solvers.solution import Fit, Solution
 from gradientdice.solvers.status import Status
 from gradientdice.solvers.stochastic.averaging import StepWeightedAverage
 from gradientdice.solvers.stochastic.fits import as_solution, linear_fit, train
-from gradientdice.solvers.stochastic.initial import ConstantInit, Init
+from gradientdice.solvers.stochastic.initial import ConstantInit, Init, require_init
 from gradientdice.solvers.stochastic.linear import LinearClass
 from gradientdice.solvers.stochastic.parts import Group
 from gradientdice.solvers.stochastic.plan import Plan
@@ -94,6 +94,7 @@ class ProjectedPrimalDual:
         require_count("batch_size", self.batch_size)
         if self.record_every is not None:
             require_count("record_every", self.record_every)
+        require_init(self.init)
         require_number("step_constant", self.step_constant, low=0, open_low=True)
         for name in ("radius", "learning_rate"):
             if getattr(self, name) is not None:

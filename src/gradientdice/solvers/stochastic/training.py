@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
+from gradientdice.provenance import provenance
 from gradientdice.solvers.stochastic.binding import settings_of
 from gradientdice.solvers.stochastic.checkpoint import load_checkpoint, save_checkpoint
 from gradientdice.solvers.stochastic.devices import replicate, spread
@@ -49,11 +52,13 @@ class Request:
         seeds: all seeds.
         checkpoint: a folder from which the runs go on, and to which they write; None for none.
         watch: told of the progress.
+        stopped: set when nobody waits for the runs any more: they end after the portion that they are at.
     """
 
     seeds: Sequence[int]
     checkpoint: Path | None
     watch: Watch
+    stopped: Event = field(default_factory=Event)
 
 
 def run_part(group: Group, part: Part, request: Request) -> Outcome:
@@ -71,7 +76,7 @@ def run_part(group: Group, part: Part, request: Request) -> Outcome:
     material = Material(replicate(group.source), replicate(group.recorder.select(cases)), runs)
     programs = Compiled(group.plan, material, part.chunk)
     state = spread(programs.start((part.num_cases,) if shared else (), seeds))
-    file = None if request.checkpoint is None else _File(group, part, request, state)
+    file = None if request.checkpoint is None else _File(group, part, request, programs, state)
     done, curve = 0, [np.asarray(programs.record(state))] if group.plan.functions.records_start else []
     found = None if file is None else file.load()
     if found is not None:
@@ -84,6 +89,8 @@ def run_part(group: Group, part: Part, request: Request) -> Outcome:
         request.watch(_num_runs(part, shared) * len(blocks), _own(curve[-1], part, shared))
         if file is not None:
             file.save(done, curve, state)
+        if request.stopped.is_set():
+            raise CancelledError
     outcome = Outcome(state.kept.finite, np.stack(curve, axis=1), state.kept.diverged_at)
     return jax.tree.map(lambda leaf: _own(np.asarray(leaf), part, shared), outcome)
 
@@ -115,13 +122,16 @@ def _portions(plan: Plan, done: int, most: int) -> Iterator[list[tuple[int, int]
 class _File:
     """A part's checkpoint: its state, its curve, and how many blocks are done."""
 
-    def __init__(self, group: Group, part: Part, request: Request, state: State) -> None:
+    def __init__(self, group: Group, part: Part, request: Request, programs: Compiled, state: State) -> None:
         assert request.checkpoint is not None
         self._path = request.checkpoint / f"group{part.group}-part{part.number}.safetensors"
         self._leaves, self._tree = jax.tree.flatten(state)
         self._types = [leaf.dtype for leaf in self._leaves]
         self._identity = {
+            "versions": provenance()["versions"],
+            "double precision": bool(jax.config.read("jax_enable_x64")),
             "settings": _settings(group.plan),
+            "program": hashlib.sha256(programs.text(state).encode()).hexdigest(),
             "state": [f"{leaf.shape} {leaf.dtype}" for leaf in self._leaves],
             "hyper": {name: array.tolist() for name, array in group.hyper.items()},
             "seeds": [int(seed) for seed in request.seeds],
@@ -144,7 +154,7 @@ class _File:
 
 
 def _settings(plan: Plan) -> dict[str, str]:
-    """The plan in words that are the same in another process; an optimiser has none, but its state has shapes."""
+    """The plan in words that are the same in another process; an optimiser has none, but it is part of the program."""
     settings = {name: _lasting(value) for name, value in vars(plan).items() if name not in ("estimator", "optimizer")}
     estimator = {name: _lasting(value) for name, value in settings_of(plan.estimator).items()}
     return {**settings, "estimator": f"{type(plan.estimator).__qualname__} {estimator}"}

@@ -1,0 +1,96 @@
+"""The fields of a log as they are kept: what is plain in another form is converted, the rest refused by name."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradientdice.arrays import as_array, as_floats, as_numbers
+from gradientdice.errors import InputError, first_bad_row
+
+REQUIRED = ("states", "actions", "rewards", "next_states")
+_FLOAT = ("rewards", "weights", "behavior_log_probs")
+_BOOL = ("terminated", "truncated")
+_WORDS = {"true": True, "t": True, "yes": True, "y": True, "1": True} | {
+    "false": False, "f": False, "no": False, "n": False, "0": False
+}  # fmt: skip
+
+
+def as_field(name: str, value: object) -> np.ndarray:
+    """One field as it is kept: floats, flags, whole numbers for episodes, numbers for the rest."""
+    array = as_array(name, value)
+    if array.ndim == 0:
+        raise InputError(f"{name} must be an array with one row per transition, not the single value {value!r:.40}.")
+    if name in _FLOAT:
+        return as_floats(name, array)
+    if name in _BOOL:
+        return _as_flags(name, array)
+    if name == "episodes":
+        return _as_episodes(array)
+    if _are_words(array) and name == "actions":
+        raise InputError(
+            "actions must hold numbers, not words: number them in the order of the policy's columns, for example by "
+            'actions = [["left", "right"].index(word) for word in actions].'
+        )
+    array = as_numbers(name, array)
+    if array.dtype.kind == "b" or array.dtype == np.uint64:
+        # Unsigned numbers of this size and signed ones have no common type but floats.
+        if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+            raise InputError(f"{name} has a number beyond {np.iinfo(np.int64).max}: renumber it.")
+        array = array.astype(np.int64)
+    return array
+
+
+def _as_flags(name: str, array: np.ndarray) -> np.ndarray:
+    if _are_words(array):
+        known = [_WORDS.get(str(word).strip().lower()) for word in array.ravel()]
+        bad = np.array([flag is None for flag in known]).reshape(array.shape)
+        flags = np.array([bool(flag) for flag in known]).reshape(array.shape)
+    else:
+        flags = as_numbers(name, array)
+        bad = (flags != 0) & (flags != 1)
+    if bad.any():
+        row = first_bad_row(bad)
+        raise InputError(f"{name} must be true or false; row {row} is {array[row]!r}.")
+    return flags.astype(bool)
+
+
+def _as_episodes(array: np.ndarray) -> np.ndarray:
+    if _are_words(array):
+        _, first, index = np.unique(array.astype(str), return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[index]
+    array = as_numbers("episodes", array)
+    whole = array.astype(np.int64) if array.dtype.kind == "f" and (np.abs(array) < 2**53).all() else array
+    if array.dtype.kind not in "iu" and (whole.dtype.kind != "i" or (whole != array).any()):
+        raise InputError(f"episodes must be whole numbers or names, not {array.dtype}.")
+    return whole
+
+
+def _are_words(array: np.ndarray) -> bool:
+    return array.dtype.kind in "US" or (array.dtype.kind == "O" and all(isinstance(word, str) for word in array.flat))
+
+
+def as_next_states(value: object, states: np.ndarray, terminated: np.ndarray | None) -> np.ndarray:
+    """The next states. What follows an end is not used: where it is masked or not finite, the state before it is kept.
+
+    Args:
+        value: the next states as they were given.
+        states: as they are kept.
+        terminated: as they are kept.
+    """
+    mask, given = None, value
+    if isinstance(value, np.ma.MaskedArray):
+        mask, given = np.ma.getmaskarray(value), value.data
+    array = as_field("next_states", given)
+    fits = terminated is not None and array.shape == states.shape and terminated.shape == (len(array),)
+    ended = terminated.reshape(-1, *[1] * (array.ndim - 1)) if terminated is not None and fits else np.array(False)
+    unknown = ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(array.shape, dtype=bool)
+    if mask is not None:
+        as_field("next_states", np.ma.MaskedArray(array, mask & ~ended))  # refused where it is needed
+        unknown |= mask
+    unknown &= ended
+    if not unknown.any():
+        return array
+    rows = unknown.reshape(len(array), -1).any(axis=1)
+    filled = np.array(array, dtype=np.result_type(array, states))
+    filled[rows] = states[rows]
+    return filled

@@ -1,0 +1,176 @@
+"""The Parquet format, a file or a folder of files.
+
+The files of a folder need the same columns; where their types differ the wider one holds for all.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradientdice.data.files.reading import Found
+from gradientdice.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.dataset import Fragment
+
+BATCH_ROWS = 65_536
+# Whole numbers up to here are floats too.
+EXACT_BELOW = 2**53
+
+
+def read(path: Path, names: dict[str, str]) -> Found:
+    """The columns of these names, in one piece each."""
+    from pyarrow import dataset
+
+    # Files of the library have checksums; in others there is nothing to verify.
+    verified = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+    source = dataset.dataset(path, format=dataset.ParquetFileFormat(default_fragment_scan_options=verified))
+    fragments = list(source.get_fragments())
+    if not fragments:
+        raise InputError(f"{path} is a folder without Parquet files.")
+    present = fragments[0].physical_schema.names
+    found = {}
+    for key, name in names.items():
+        if _in_all(path, fragments, name):
+            found[key] = (
+                _spread(path, name, fragments) if key.startswith("initial_") else _column(path, name, fragments)
+            )
+    return found, present
+
+
+def _in_all(path: Path, fragments: list[Fragment], name: str) -> bool:
+    """Whether the files have this column; an error if only some have, or one has it twice."""
+    counts = [fragment.physical_schema.names.count(name) for fragment in fragments]
+    if max(counts) > 1:
+        raise InputError(f"{path} has two columns named {name!r}: rename or drop one of them.")
+    if 0 < sum(counts) < len(counts):
+        file = Path(fragments[counts.index(0)].path).name
+        raise InputError(
+            f"{path}: {file} lacks the column {name!r}, which other files of the folder have. Add it there, or read "
+            "the files apart."
+        )
+    return counts[0] == 1
+
+
+def _column(path: Path, name: str, fragments: list[Fragment]) -> np.ndarray:
+    """A column of all files as one array of the widest type, filled batch by batch: never in memory twice."""
+    types = [fragment.physical_schema.field(name).type for fragment in fragments]
+    rows = sum(fragment.count_rows() for fragment in fragments)
+    kind = np.result_type(*(_numpy_kind(type) for type in types))
+    result, hidden, start = None, None, 0
+    for fragment in fragments:
+        for batch in fragment.to_batches(columns=[name], batch_size=BATCH_ROWS, batch_readahead=1):
+            if not batch.num_rows:
+                continue
+            part = from_arrow(path, name, batch.column(0))
+            result = np.empty((rows, *part.shape[1:]), dtype=kind) if result is None else result
+            if part.shape[1:] != result.shape[1:]:
+                raise InputError(f"{path}: the lists in column {name} differ in length.")
+            stop = start + len(part)
+            result[start:stop] = _exact(path, name, np.ma.getdata(part), kind)
+            if isinstance(part, np.ma.MaskedArray):
+                hidden = np.zeros(result.shape, dtype=bool) if hidden is None else hidden
+                hidden[start:stop] = part.mask
+            start = stop
+    if result is None:
+        raise InputError(f"{path} has no rows.")
+    return result if hidden is None else np.ma.MaskedArray(result, hidden)
+
+
+def _numpy_kind(type: pa.DataType) -> np.dtype:
+    """NumPy's type for the numbers of a column."""
+    import pyarrow as pa
+
+    while pa.types.is_fixed_size_list(type) or pa.types.is_list(type) or pa.types.is_large_list(type):
+        type = type.value_type
+    return from_arrow(Path(), "", pa.array([], type)).dtype
+
+
+def _exact(path: Path, name: str, part: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """An error if whole numbers of one file lose digits among the floats of another."""
+    if part.dtype.kind in "iu" and kind.kind == "f" and part.size and np.abs(part).max() > EXACT_BELOW:
+        raise InputError(f"{path}: {name} has whole numbers beyond 2⁵³ in one file and floats in another: renumber it.")
+    return part
+
+
+def _spread(path: Path, name: str, fragments: list[Fragment]) -> np.ndarray:
+    """Initial states: any number of them, in lists over the rows or one in each row."""
+    import pyarrow as pa
+
+    parts = []
+    for fragment in fragments:
+        column = fragment.to_table(columns=[name])[name].combine_chunks()
+        if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+            column = column.flatten()
+        if len(column):
+            parts.append(from_arrow(path, name, column))
+    if not parts:
+        raise InputError(f"{path}: the column {name} has no values: drop it, or fill it.")
+    if any(part.shape[1:] != parts[0].shape[1:] for part in parts):
+        raise InputError(f"{path}: the lists in column {name} differ in length.")
+    return parts[0] if len(parts) == 1 else np.ma.concatenate(parts)
+
+
+def from_arrow(path: Path, name: str, column: pa.Array) -> np.ndarray:
+    """A column as an array, masked where there is no value: a list without one, or a list with a gap."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _vectors(path, name, column)
+    if pa.types.is_dictionary(kind):
+        column = column.dictionary_decode()
+    if pa.types.is_decimal(kind):
+        column = column.cast(pa.float64())
+    if not column.null_count:
+        return column.to_numpy(zero_copy_only=False)
+    hidden = column.is_null().to_numpy(zero_copy_only=False)
+    if pa.types.is_null(column.type):
+        return np.ma.MaskedArray(np.zeros(len(column)), hidden)
+    known = column.drop_null().to_numpy(zero_copy_only=False)
+    values = np.zeros(len(column), dtype=known.dtype)
+    values[~hidden] = known
+    return np.ma.MaskedArray(values, hidden)
+
+
+def _vectors(path: Path, name: str, column: pa.Array) -> np.ndarray:
+    hidden = column.is_null().to_numpy(zero_copy_only=False)
+    lists = column.drop_null()
+    values = from_arrow(path, name, lists.flatten())
+    counts = lists.value_lengths().to_numpy(zero_copy_only=False) if len(lists) else np.zeros(0, dtype=np.int64)
+    if values.ndim != 1 or len(counts) == 0 or (counts != counts[0]).any() or counts[0] == 0:
+        raise InputError(f"{path}: the lists in column {name} differ in length, or have none.")
+    rows = values.reshape(len(lists), -1)
+    if not hidden.any():
+        return rows
+    whole = np.zeros((len(column), rows.shape[1]), dtype=rows.dtype)
+    whole[~hidden] = np.ma.getdata(rows)
+    mask = np.ones(whole.shape, dtype=bool)
+    mask[~hidden] = np.ma.getmaskarray(rows)
+    return np.ma.MaskedArray(whole, mask)
+
+
+def write(columns: dict[str, np.ndarray], path: Path) -> None:
+    """Writes a table with fixed-size lists for vectors."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    n = len(columns["rewards"])
+    arrays = {name: _to_arrow(array) for name, array in columns.items() if name != "initial_states"}
+    if "initial_states" in columns:
+        initial = columns["initial_states"]
+        offsets = (np.arange(n + 1, dtype=np.int64) * len(initial) + n - 1) // n
+        arrays["initial_states"] = pa.LargeListArray.from_arrays(offsets, _to_arrow(initial))
+    pq.write_table(pa.table(arrays), path, write_page_checksum=True)
+
+
+def _to_arrow(array: np.ndarray) -> pa.Array:
+    import pyarrow as pa
+
+    if array.ndim == 1:
+        return pa.array(array)
+    return pa.FixedSizeListArray.from_arrays(pa.array(array.ravel()), array.shape[1])
