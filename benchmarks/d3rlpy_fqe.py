@@ -62,7 +62,6 @@ def evaluate_all(tasks: list[str], rows: int, logs: int, keep: Path) -> None:
 
     from gradientdice.experiments.control.tasks import TASKS
 
-    d3rlpy.logger.set_log_level(40) if hasattr(d3rlpy, "logger") else None
     known = {tuple(row[name] for name in COLUMNS[:4]) for row in _read()}
     for seed in range(logs):
         for name in tasks:

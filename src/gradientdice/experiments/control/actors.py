@@ -55,10 +55,12 @@ class Actor:
 
     def noisy(self, noise: float, bound: float, scale: float = 1.0) -> SamplingPolicy:
         """Mean actions times a scale, plus noise of so many trained deviations, cut at the bound as in training."""
+        assert self.deviation is not None
+        spread = noise * self.deviation
 
         def sample(states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
             mean = scale * self(states)
-            return np.clip(mean + noise * self.deviation * rng.normal(size=mean.shape), -bound, bound)
+            return np.clip(mean + spread * rng.normal(size=mean.shape), -bound, bound)
 
         return SamplingPolicy(sample)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 import pandas as pd
 
@@ -13,15 +14,19 @@ METHOD = "FQE of d3rlpy"
 OF_THE_LOG = ["task", "rows", "seed", "discount", "half", "truth", "true_behavior", "running_error", "episodes"]
 
 
-def d3rlpy_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """Its values for those logs of a run that it was given, in the columns of the run; it has no intervals."""
-    place = files("gradientdice.experiments.control").joinpath("data/d3rlpy.csv")
+def d3rlpy_rows(frame: pd.DataFrame, table: Traversable | None = None) -> pd.DataFrame:
+    """Its values for those logs of a run that it was given, in the columns of the run; it has no intervals.
+
+    Args:
+        frame: the run's table.
+        table: d3rlpy's; by default the one that comes with the package, if there is one.
+    """
+    place = table or files("gradientdice.experiments.control").joinpath("data/d3rlpy.csv")
     if not place.is_file():
         return frame.iloc[:0]
     with place.open(encoding="utf-8") as source:
         values = pd.read_csv(source)
-    logs = frame[OF_THE_LOG].drop_duplicates()
-    found = logs.merge(values, on=["task", "rows", "seed", "discount"])
+    found = pd.DataFrame(frame[OF_THE_LOG]).drop_duplicates().merge(values, on=["task", "rows", "seed", "discount"])
     found = found.assign(method=METHOD, verdict="", decision="undecided", note="")
     found = found.reindex(columns=frame.columns)
     return kept(found, column(found, "value").notna())

@@ -118,7 +118,7 @@ def _sums(rewards: np.ndarray, chains: Chains, discount: float) -> np.ndarray:
 
 def _lengths(chains: Chains) -> np.ndarray:
     """(chains, steps) how many steps there are until the episode ends; infinite where that lies beyond the chain."""
-    lengths = np.empty(chains.rewards.shape)
+    lengths = np.empty_like(chains.rewards)
     after = np.full(len(lengths), np.inf)
     for step in reversed(range(lengths.shape[1])):
         after = np.where(chains.ended[:, step], 1.0, after + 1)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from gradientdice.experiments.control.d3rlpy_table import d3rlpy_rows
+from gradientdice.experiments.control.d3rlpy_table import METHOD, d3rlpy_rows
 from gradientdice.experiments.control.methods import FEW_LOGS
 from gradientdice.experiments.control.run import Scale
 from gradientdice.experiments.control.summary import Judged, judged, pooled, summarised
 from gradientdice.experiments.control.tasks import TASKS
 from gradientdice.experiments.control.truth import truths
-from gradientdice.experiments.frames import groups, records, rows_where
+from gradientdice.experiments.frames import column, groups, records, rows_where
 from gradientdice.experiments.markdown import number, table
 
 HALVES = {"report": "kept for the report", "develop": "developed on"}
@@ -37,13 +37,14 @@ def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
     """The values of the template's names."""
     frame = pd.concat([frame, d3rlpy_rows(frame)], ignore_index=True)
     cells = summarised(frame)
+    names = [name for name in TASKS if name in set(column(cells, "task"))]
     values: dict[str, Any] = {
         "logs": scale.logs,
         "large_logs": scale.large_logs,
-        "num_tasks": int(cells["task"].nunique()),
-        "tasks": _tasks(list(cells["task"].unique())),
+        "num_tasks": len(names),
+        "tasks": _tasks(names),
         "few_logs": FEW_LOGS["FQE"],
-        "d3rlpy": bool((cells["method"] == "FQE of d3rlpy").any()),
+        "d3rlpy": METHOD in set(column(cells, "method")),
     }
     for half in HALVES:
         own = rows_where(cells, half=half)

@@ -119,12 +119,12 @@ def answers(cell: Cell, logs: Path, chosen: Sequence[str] | None = None) -> list
 
 def _rows(name: str, method: Method, task: Task, cell: Cell, data: Transitions) -> list[dict[str, Any]]:
     """One method's rows; a method that refuses the log has rows that say so."""
-    found: list[Answered | None] = []
+    found: Sequence[Answered | None]
     note = ""
     with peak_memory() as memory, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is warned of is in the verdict
         try:
-            found += method(data, task.target, task.discounts, cell.seed)
+            found = method(data, task.target, task.discounts, cell.seed)
         except InputError as error:
             found, note = [None] * len(task.discounts), str(error)
     known = truths()[cell.task]

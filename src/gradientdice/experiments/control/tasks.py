@@ -1,4 +1,4 @@
-"""The tasks: environments of Gymnasium with a trained target and a behaviour that does clearly worse.
+"""The tasks: environments of Gymnasium with a trained target and a behaviour that is clearly different.
 
 The behaviour takes the target's action with a probability that is written below, else that of an early actor, a
 random one, or the opposite. Logs are cut by a time limit of at most 200 steps, shorter than Gymnasium's own, so that a
@@ -138,8 +138,7 @@ def _hopper() -> Task:
 
 
 def _half_cheetah() -> Task:
-    target = Actor.load("half-cheetah").noisy(0.25, 1.0)
-    behavior = mixed_draws(target, SamplingPolicy(lambda states, rng: -target.sample(states, rng)), 0.3)
+    target, behavior = _random_half("half-cheetah", 0.5, 1.0, 0.5)
     return Task("half-cheetah", "HalfCheetah-v5", "develop", 17, 100, target, behavior)
 
 
@@ -168,7 +167,7 @@ def _inverted_pendulum() -> Task:
 
 
 def _lunar_lander() -> Task:
-    target, behavior = _choices("lunar-lander", 0.4)
+    target, behavior = _choices("lunar-lander", 0.3)
     return Task("lunar-lander", "LunarLander-v3", "report", 8, 200, target, behavior)
 
 

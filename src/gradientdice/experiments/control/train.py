@@ -57,7 +57,7 @@ TRAININGS = {
     "inverted-double-pendulum": Training("InvertedDoublePendulum-v5", 60_000, None, FAST),
     "hopper": Training("Hopper-v5", 100_000, 30_000),
     "walker": Training("Walker2d-v5", 120_000, 40_000),
-    "half-cheetah": Training("HalfCheetah-v5", 100_000, 30_000),
+    "half-cheetah": Training("HalfCheetah-v5", 300_000, None, FAST),
     # Without the contact forces: 27 numbers.
     "ant": Training("Ant-v5", 120_000, 40_000, {}, {"include_cfrc_ext_in_observation": False}),
 }

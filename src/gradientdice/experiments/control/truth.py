@@ -26,7 +26,7 @@ from gradientdice.experiments.control.tasks import TASKS, Task
 PLACE = Path(__file__).parent / "data" / "truth.json"
 # The target's error is to be below this part of the gap; the behaviour's only tells how large the gap is.
 TARGET_PART, BEHAVIOR_PART = 0.01, 0.02
-MOST_ROUNDS = 12
+MOST_ROUNDS = 40
 
 
 @dataclass(frozen=True)
