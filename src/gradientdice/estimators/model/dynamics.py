@@ -35,11 +35,11 @@ NOISE_FLOOR = 0.05
 
 
 class LearnedStep(eqx.Module):
-    """One step of all networks; `endings` is None where no episode ended."""
+    """One step of all networks."""
 
     networks: Network
-    endings: Network | None
     units: Units
+    ends: bool = eqx.field(static=True)
 
     def __call__(self, states: Any, actions: Any, noise: Any) -> tuple[Any, Any, Any, Any]:
         """Next states, rewards, probabilities of an end, and whether the log's range would have been left.
@@ -49,20 +49,12 @@ class LearnedStep(eqx.Module):
             actions: (j, p, k) as inputs.
             noise: (j, p, s) in the networks' units.
         """
-        following, reward, left = jax.vmap(self._follow)(self.networks, states, actions, noise)
-        if self.endings is None:
-            return following, reward, jnp.zeros_like(reward), left
-        return following, reward, jax.vmap(self._end)(self.endings, states, actions, following), left
+        return jax.vmap(self._one)(self.networks, states, actions, noise)
 
-    def _follow(self, network: Network, states: Any, actions: Any, noise: Any) -> Any:
-        return self.units.follow(states, network(jnp.concatenate([states, actions], axis=1)), noise)
-
-    def _end(self, network: Network, states: Any, actions: Any, following: Any) -> Any:
-        pair = [states, actions]
-        # Without the last states of episodes, ends are learned from the pair alone.
-        if network.inputs > states.shape[1] + actions.shape[1]:
-            pair.append(following)
-        return jax.nn.sigmoid(network(jnp.concatenate(pair, axis=1))[:, 0])
+    def _one(self, network: Network, states: Any, actions: Any, noise: Any) -> Any:
+        outputs = network(jnp.concatenate([states, actions], axis=1))
+        following, reward, left = self.units.follow(states, outputs, noise)
+        return following, reward, jax.nn.sigmoid(outputs[:, -1]) if self.ends else jnp.zeros_like(reward), left
 
 
 class Units(eqx.Module):
@@ -114,7 +106,6 @@ class Dynamics:
     Attributes:
         encoding: of states and actions.
         networks: folds × members of them, stacked.
-        endings: as many, for the log-odds of an end; None where no episode ended.
         noise: (folds, rows, s) draws of the noise of changes, in the networks' units; 0 where the dynamics are
             deterministic.
         error_share: the held-out error's share of the variance, over changes and rewards.
@@ -123,7 +114,6 @@ class Dynamics:
 
     encoding: Encoding
     networks: Network
-    endings: Network | None
     noise: Float[np.ndarray, "f m s"]
     error_share: float
     members: int
@@ -136,11 +126,11 @@ class Dynamics:
     @property
     def step(self) -> LearnedStep:
         """A step of all networks."""
-        return LearnedStep(self.networks, self.endings, Units.of(self.encoding))
+        return LearnedStep(self.networks, Units.of(self.encoding), self.encoding.ends)
 
 
 def learn_dynamics(problem: Problem, encoding: Encoding, folds: Folds, settings: ModelSettings) -> Dynamics:
-    """Trains all ensembles in one program, and those for ends in another."""
+    """Trains all ensembles in one program."""
     data, rng = problem.data, np.random.default_rng(problem.seed)
     samples, weights = encoding.samples(data), data.row_weights
     steps = settings.steps_for(len(data))
@@ -151,22 +141,14 @@ def learn_dynamics(problem: Problem, encoding: Encoding, folds: Folds, settings:
             rows.append((seen, unseen))
             batches.append(batches_of(seen, weights[seen], steps, settings.batch, rng))
     checks, drawn = np.stack([unseen for _, unseen in rows]), np.stack(batches)
-    base = [
-        closed_form_base(samples.inputs[seen], samples.targets[seen], samples.weights[seen] * weights[seen, None])
-        for seen, _ in rows
-    ]
-    networks, outputs = train(first_networks(np.stack(base), settings.width, rng), samples, drawn, checks)
-    endings = None
-    if encoding.ends:
-        ends = encoding.endings(data)
-        chances = [_chances(ends, seen, weights) for seen, _ in rows]
-        first = first_networks(np.stack(chances), settings.width, rng)
-        endings = jax.tree.map(np.asarray, train(first, ends, drawn, checks, True)[0])
-    errors = _held_out_errors(np.asarray(outputs), samples, checks)
+    base = [_base(samples, seen, weights, encoding.ends) for seen, _ in rows]
+    first = first_networks(np.stack(base), settings.width, rng)
+    networks, outputs = train(first, samples, drawn, checks, encoding.ends)
+    errors = _held_out_errors(np.asarray(outputs), samples, checks, encoding.state_size)
     grouped = errors.reshape(folds.count, settings.members, *errors.shape[1:])
     noise = np.stack([_noise(own[..., :-1]) for own in grouped])
     share = float(np.mean(errors**2))
-    return Dynamics(encoding, jax.tree.map(np.asarray, networks), endings, noise, share, settings.members)
+    return Dynamics(encoding, jax.tree.map(np.asarray, networks), noise, share, settings.members)
 
 
 def _split(
@@ -189,19 +171,23 @@ def _split(
     return seen, drawn.astype(np.int32)
 
 
-def _chances(samples: Samples, rows: np.ndarray, weights: np.ndarray) -> Float[np.ndarray, "m 1"]:
-    """The log-odds of an end begin at those of all rows; half an end is added, for a fold without any."""
-    base = np.zeros((2 * samples.inputs.shape[1] + 1, 1))
-    ended, total = float(samples.targets[rows, 0] @ weights[rows]), float(weights[rows].sum())
-    base[-1] = np.log((ended + 0.5) / (total - ended + 0.5))
+def _base(samples: Samples, rows: np.ndarray, weights: np.ndarray, ends: bool) -> Float[np.ndarray, "m k"]:
+    base = closed_form_base(samples.inputs[rows], samples.targets[rows], samples.weights[rows] * weights[rows, None])
+    if ends:
+        # The log-odds of an end begin at those of all rows; half an end is added, for a fold without any.
+        ended = float(samples.targets[rows, -1] @ weights[rows])
+        total = float(weights[rows].sum())
+        base[:, -1] = 0.0
+        base[-1, -1] = np.log((ended + 0.5) / (total - ended + 0.5))
     return base
 
 
 def _held_out_errors(
-    outputs: Float[np.ndarray, "j m k"], samples: Samples, checks: Int[np.ndarray, "j m"]
-) -> Float[np.ndarray, "j m k"]:
+    outputs: Float[np.ndarray, "j m k"], samples: Samples, checks: Int[np.ndarray, "j m"], size: int
+) -> Float[np.ndarray, "j m c"]:
     """Target less output of changes and rewards at held-out rows; 0 where the target is not known."""
-    return (samples.targets[checks] - outputs) * samples.weights[checks]
+    known = slice(0, size + 1)
+    return (samples.targets[checks][..., known] - outputs[..., known]) * samples.weights[checks][..., known]
 
 
 def _noise(errors: Float[np.ndarray, "members m s"]) -> Float[np.ndarray, "m s"]:

@@ -44,8 +44,8 @@ class Encoding:
         low: the lower end of the standardised states' range.
         high: the upper end.
         ends: whether any episode ended.
-        last_states: whether the next states of ended rows are those in which the episode ended. Where they are, ends
-            can be told from them; some logs have another state there, since nothing follows.
+        last_states: whether the next states of ended rows are those in which the episode ended. Where they are, the
+            dynamics are learned from them too; some logs have another state there, since nothing follows.
     """
 
     state_shape: tuple[int, ...]
@@ -131,17 +131,12 @@ class Encoding:
         change = (after - before - self.change_center) / np.where(self.change_scale > 0, self.change_scale, 1.0)
         change[:, self.change_scale == 0] = 0.0
         reward = (data.rewards - self.reward_center) / (self.reward_scale or 1.0) * (self.reward_scale > 0)
-        targets = np.concatenate([change, reward[:, None]], axis=1)
+        columns = [change, reward[:, None], *([data.ended[:, None]] if self.ends else [])]
+        targets = np.concatenate(columns, axis=1)
         weights = np.ones(targets.shape, dtype=np.float32)
         if not self.last_states:
             weights[data.ended, : self.state_size] = 0.0
         return Samples(self.inputs(data), targets.astype(np.float32), weights)
-
-    def endings(self, data: Transitions) -> Samples:
-        """The log to learn ends from: the pair, the state that it reached, and whether that was an end."""
-        after = self.states(data.next_states) if self.last_states else np.zeros((len(data), 0), dtype=np.float32)
-        ended = data.ended[:, None].astype(np.float32)
-        return Samples(np.concatenate([self.inputs(data), after], axis=1), ended, np.ones_like(ended))
 
 
 def _has_last_states(data: Transitions, before: np.ndarray, after: np.ndarray, counted: np.ndarray) -> bool:

@@ -48,11 +48,6 @@ class Network(eqx.Module):
     hidden: tuple[HiddenLayer, ...]
     weight: Float[Array | np.ndarray, "*j b k"]
 
-    @property
-    def inputs(self) -> int:
-        """How many inputs it has."""
-        return (self.base.shape[-2] - 1) // 2
-
     def features(self, inputs: Float[Array, "n d"]) -> Float[Array, "n m"]:
         """What the outputs are linear in: the last hidden layer, the inputs, their squares and a constant."""
         layer = inputs
