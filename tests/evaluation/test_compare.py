@@ -51,7 +51,7 @@ def test_compare_chooses_features_for_continuous_states():
     following = 0.5 * states + (actions[:, None] - 0.5) + 0.1 * rng.normal(size=states.shape)
     data = gd.Transitions(states, actions, states[:, 0] ** 2, following, initial_states=states[:200])
     policy = gd.DiscretePolicy(lambda s: np.tile([0.3, 0.7], (len(s), 1)), 2)
-    table = gd.compare(data, policy, [gd.GradientDICE(0.9)])
+    table = gd.compare(data, policy, [gd.GradientDICE(0.9)], effort="quick")
     assert np.isfinite(table["value"]).all() and list(table["choice"]).count("use this") == 1
     assert np.std(table["value"]) < 3 * np.max(table["standard_error"])
 

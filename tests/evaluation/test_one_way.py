@@ -15,8 +15,9 @@ ENDING = "ending, random 6×2"
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 def test_the_pick_of_compare_is_the_answer_of_evaluate(seed):
     data, policy = linear_system(seed)
-    estimate = gd.evaluate(data, policy, discount=0.99)
-    table = gd.compare(data, policy, [gd.GradientDICE(0.99), gd.LSTDQ(0.99), gd.DualDICE(0.99, power=2.0)])
+    estimate = gd.evaluate(data, policy, discount=0.99, effort="quick")
+    estimators = [gd.GradientDICE(0.99), gd.LSTDQ(0.99), gd.DualDICE(0.99, power=2.0)]
+    table = gd.compare(data, policy, estimators, effort="quick")
     pick = table[table["choice"] == "use this"].iloc[0]
     assert (pick["value"], pick["low"], pick["high"]) == (estimate.value, *known(estimate.interval))
     assert pick["verdict"] == str(estimate.verdict)

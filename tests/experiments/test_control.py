@@ -15,7 +15,7 @@ from gradientdice.experiments.control.actors import Actor, draw, mixed_choices, 
 from gradientdice.experiments.control.d3rlpy_table import d3rlpy_rows
 from gradientdice.experiments.control.figures import draw_all
 from gradientdice.experiments.control.memory import peak_memory
-from gradientdice.experiments.control.methods import previous_answers
+from gradientdice.experiments.control.methods import methods, previous_answers
 from gradientdice.experiments.control.monte_carlo import after_burn_in, by_episodes, discounted
 from gradientdice.experiments.control.run import QUICK, Cell, Scale, answers, cells
 from gradientdice.experiments.control.simulate import Chains, make_log, run_chains
@@ -289,7 +289,7 @@ class TestRun:
     def test_it_goes_on_where_it_was(self, tmp_path):
         """Parts that are there are not computed again: with all of them, nothing is."""
         scale = Scale(logs=1, large_logs=0, largest=1_000, tasks=("cart-pole",))
-        store = ResultStore(tmp_path, "control", {"methods": list(experiment.methods())})
+        store = ResultStore(tmp_path, "control", {"methods": list(methods())})
         rows = made_up(seeds=1, sizes=(1_000,)).query("task == 'cart-pole'")
         store.part("cart-pole-1000-0.json").write_text(json.dumps(rows.to_dict("records")))
         _, frame = experiment.run(tmp_path, scale)

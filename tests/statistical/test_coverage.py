@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradientdice.experiments.coverage.run import Cell, run_cell
+from gradientdice.experiments.coverage.run import Cell, Scale, run_cell
 
 CELLS = [
     Cell(problem, discount, rows, "right", logging)
@@ -20,5 +20,5 @@ CELLS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
 def test_normal_intervals_cover(cell):
-    frame = run_cell(cell, 1000).set_index("method")
+    frame = run_cell(cell, Scale(replications=1000, verdicts=0)).set_index("method")
     assert 0.93 <= frame.loc["normal", "coverage"] <= 0.97

@@ -64,7 +64,7 @@ class ExactQ:
 
 @dataclass
 class Exact:
-    by_discount: list[ExactQ]
+    by_discount: list[list[ExactQ]]
 
     def notes(self, number: int) -> tuple[str, ...]:
         return (f"a model for discount {number}",)
@@ -90,7 +90,7 @@ def test_a_good_model_takes_over_and_the_interval_shrinks():
 
     def simulate(problem, discounts, folds, effort):
         seen.append((list(discounts), folds.count, effort))
-        return Exact([exact])
+        return Exact([[exact]])
 
     problem = gd.Problem(data, policy)
     (with_model,) = search_functions(problem, [gamma], simulate)
@@ -112,13 +112,11 @@ def test_all_but_quick_answers_learn_a_model(monkeypatch):
 
     def simulate(problem, discounts, folds, effort):
         seen.append(effort)
-        return Exact([nothing])
+        return Exact([[nothing]])
 
     monkeypatch.setattr(values, "simulated_values", simulate)
-    default, quick, thorough = (
-        gd.evaluate(data, policy, discount=0.9, **options)
-        for options in ({}, {"effort": "quick"}, {"effort": "thorough"})
-    )
+    default = gd.evaluate(data, policy, discount=0.9)
+    quick, thorough = (gd.evaluate(data, policy, discount=0.9, effort=effort) for effort in ("quick", "thorough"))
     assert seen == [Effort.NORMAL, Effort.THOROUGH]
     for estimate in (default, thorough):
         assert "a model for discount 0" in estimate.notes
@@ -132,7 +130,7 @@ def test_a_useless_model_is_left_out():
     wild = ExactQ(noise.normal(size=3000) * 50, noise.normal(size=3000) * 50, noise.normal(size=starts) * 50)
 
     def simulate(problem, discounts, folds, effort):
-        return Exact([wild])
+        return Exact([[wild]])
 
     (found,) = search_functions(gd.Problem(data, policy), [0.9], simulate)
     assert found.chosen.shares["the model's"] < 0.05
