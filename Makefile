@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-all test-lowest check types bench results clean
+.PHONY: help demo test test-all test-lowest check types reliability bench results clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -40,6 +40,9 @@ check: $(INSTALLED)
 
 types: $(INSTALLED) ## Type-check src and tests with pyright.
 	$(BIN)/pyright
+
+reliability: $(INSTALLED) ## Try bad input, faults and kills by the thousand, and write docs/reliability.md.
+	$(BIN)/python benchmarks/reliability.py
 
 bench: $(INSTALLED) ## Measure speed, as ratios in one run.
 	$(BIN)/python -m pip install --quiet 'torch==2.13.0'
