@@ -4,16 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-all test-lowest check types bench results clean
+.PHONY: help demo test test-all test-lowest audit package lock check types reliability bench results clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-$(INSTALLED): pyproject.toml
+$(INSTALLED): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit("gradientdice needs Python 3.11 or newer; run: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev]' --constraint requirements.lock
 	@touch $@
 
 demo: $(INSTALLED) ## Evaluate a policy from the bundled log, show the answer beside the truth, write the report.
@@ -24,6 +24,26 @@ test: $(INSTALLED) check types ## Lint, check types and layers, and run the test
 
 test-all: $(INSTALLED) check types ## Also run the slow statistical tests.
 	$(BIN)/python -m pytest -n 2 -q -m 'slow or not slow'
+	$(MAKE) audit package
+
+audit: $(INSTALLED) ## Look the locked versions up among known vulnerabilities, where an index is reachable.
+	@if $(BIN)/python -m pip install --quiet pip-audit 2>/dev/null && curl --silent --head --max-time 10 https://pypi.org >/dev/null; then \
+	  $(BIN)/pip-audit --requirement requirements.lock --no-deps --disable-pip; \
+	else echo "No index is reachable: nothing was audited."; fi
+
+PACKAGE := .venv-package
+package: $(INSTALLED) ## Build the wheel and the sdist, install each in a clean environment and run the demo from there.
+	rm -rf dist $(PACKAGE)
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build --outdir dist .
+	set -e; for file in dist/*.whl dist/*.tar.gz; do \
+	  $(PYTHON) -m venv --clear $(PACKAGE); \
+	  $(PACKAGE)/bin/python -m pip install --quiet --constraint requirements.lock $$file; \
+	  (cd $(PACKAGE) && bin/python -m gradientdice.experiments.demo); \
+	done
+
+lock: $(INSTALLED) ## Write the versions of this environment to requirements.lock.
+	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
 
 LOWEST := .venv-lowest
 test-lowest: ## Run the tests with the lowest versions that pyproject.toml allows.
@@ -41,6 +61,9 @@ check: $(INSTALLED)
 types: $(INSTALLED) ## Type-check src and tests with pyright.
 	$(BIN)/pyright
 
+reliability: $(INSTALLED) ## Try bad input, faults and kills by the thousand, and write docs/reliability.md.
+	$(BIN)/python benchmarks/bad_input.py
+
 bench: $(INSTALLED) ## Measure speed, as ratios in one run.
 	$(BIN)/python -m pip install --quiet 'torch==2.13.0'
 	$(BIN)/python benchmarks/boyan_grid.py
@@ -54,4 +77,4 @@ results: $(INSTALLED) ## Run all experiments and write the pages under docs/resu
 	done
 
 clean: ## Remove the virtual environment and generated results.
-	rm -rf $(VENV) $(LOWEST) results demo-output
+	rm -rf $(VENV) $(LOWEST) $(PACKAGE) dist results demo-output

@@ -1,12 +1,9 @@
 """Whole files or none: faults at every byte, things that are no files, and many writers at a time."""
 
 import os
-import resource
 import stat
 import threading
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,59 +11,15 @@ import pytest
 import gradientdice as gd
 from gradientdice.atomic import write_atomically
 from gradientdice.solvers.stochastic.checkpoint import load_checkpoint, save_checkpoint
-
-GOOD: Any = {"states": [0, 1, 2], "actions": [0, 1, 0], "rewards": [0.0, 1.0, 2.0], "next_states": [1, 2, 0]}
-
-
-@contextmanager
-def disk_full_after(size: int):
-    """The system itself fails every write beyond so many bytes of a file, as a full disk does."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def save_text(path, text):
-    write_atomically(path, lambda place: place.write_text(text))
-
-
-def save_log(path, rewards):
-    gd.Transitions(**{**GOOD, "rewards": rewards}).save(path)
-
-
-KINDS = {
-    ".npz": (save_log, [0.0, 1.0, 2.0], [3.0, 4.0, 5.0]),
-    ".csv": (save_log, [0.0, 1.0, 2.0], [3.0, 4.0, 5.0]),
-    ".parquet": (save_log, [0.0, 1.0, 2.0], [3.0, 4.0, 5.0]),
-    ".html": (save_text, "first" * 50, "second" * 60),
-    ".safetensors": (
-        lambda path, numbers: save_checkpoint(path, {"a": np.array(numbers)}, {"run": 1}),
-        [1.0, 2.0],
-        [3.0, 4.0],
-    ),
-}
+from reliability.faults import KINDS, disk_full_after, full_disks, save_log, save_text
 
 
 @pytest.mark.parametrize("every", [pytest.param(17, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("suffix", KINDS)
 def test_a_full_disk_at_every_byte_leaves_the_old_file(tmp_path, suffix, every):
     """For every k a write that fails after k bytes: one sentence, the old bytes, and nothing else in the folder."""
-    save, first, second = KINDS[suffix]
-    path = tmp_path / f"file{suffix}"
-    save(path, second)
-    whole = path.stat().st_size
-    save(path, first)
-    before = path.read_bytes()
-    for size in range(0, whole, every):
-        with disk_full_after(size), pytest.raises(gd.InputError) as caught:
-            save(path, second)
-        assert str(path) in str(caught.value) and "\n" not in str(caught.value), size
-        assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path], size
-    save(path, second)
-    assert path.read_bytes() != before
+    outcomes = list(full_disks(tmp_path, suffix, every))
+    assert len(outcomes) >= 150 // every and all(outcomes), [at * every for at, fine in enumerate(outcomes) if not fine]
 
 
 def test_a_failure_is_an_error_of_the_system_too(tmp_path):

@@ -1,6 +1,7 @@
 from . import mdp as mdp
 from .data.files import load as load
 from .data.transitions import Transitions as Transitions
+from .errors import FileError as FileError
 from .errors import InputError as InputError
 from .estimators import ESTIMATORS as ESTIMATORS
 from .estimators import Answer as Answer

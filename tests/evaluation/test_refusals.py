@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice import arrays
 from problems import known, random_problem
 
 
@@ -84,3 +85,32 @@ def test_hard_constraints_seeds_and_misnamed_files_are_refused_clearly(tmp_path,
     (tmp_path / "array.npy").rename(tmp_path / "array.npz")
     with pytest.raises(gd.InputError, match="not a readable"):
         gd.load(tmp_path / "array.npz")
+
+
+def test_what_is_missing_is_named(log):
+    _, target, data = log
+    lacking = gd.LoggedPolicy(target[data.next_states])
+    with pytest.raises(gd.InputError, match="LoggedPolicy is not given at the initial states.*200 rows"):
+        gd.evaluate(data, lacking, discount=0.9)
+    with pytest.raises(gd.InputError, match="none are known: give initial_states"):
+        gd.evaluate(replace(data, episodes=None), gd.TabularPolicy(target), discount=0.9)
+    one_hot = replace(data, actions=np.eye(2)[data.actions])
+    with pytest.raises(gd.InputError, match="one-hot.*argmax"):
+        gd.evaluate(one_hot, gd.TabularPolicy(target), discount=0.9)
+
+
+@pytest.mark.parametrize("wrong", [{"interval": "normal"}, {"solver": "closed"}, {"progress": 1}, {"checkpoint": 3}])
+def test_words_and_numbers_in_place_of_objects(log, wrong: Any):
+    _, target, data = log
+    with pytest.raises(gd.InputError, match=next(iter(wrong))):
+        gd.evaluate(data, gd.TabularPolicy(target), discount=0.9, **wrong)
+
+
+def test_a_million_actions_are_refused_before_their_memory_is_taken(monkeypatch):
+    monkeypatch.setattr(arrays, "free_memory", lambda: 2.0**30)
+    states = np.random.default_rng(0).normal(size=(200, 2))
+    data = gd.Transitions(states, np.arange(200), states[:, 0], states, states[:5])
+    policy = gd.DiscretePolicy(lambda given: np.full((len(given), 10**6), 1e-6), 10**6)
+    for functions in (gd.RandomFourier(50), gd.MLP()):
+        with pytest.raises(gd.InputError, match="would take .* GiB"):
+            gd.evaluate(data, policy, gd.GradientDICE(0.9), functions=functions)

@@ -168,3 +168,16 @@ class TestParquet:
     def test_a_folder_without_files(self, tmp_path):
         with pytest.raises(gd.InputError, match="a folder without Parquet files"):
             gd.load(tmp_path)
+
+    def test_a_file_that_another_tool_changed(self, tmp_path):
+        path = tmp_path / "log.parquet"
+        gd.Transitions(**COLUMNS).save(path)
+        table = pq.read_table(path)
+        pq.write_table(table.slice(1), path)
+        assert gd.load(path).rewards.tolist() == [1.0, 2.0]
+        changed = table.set_column(2, "rewards", pa.array([7.0, 8.0, 9.0]))
+        pq.write_table(changed, path)
+        with pytest.raises(gd.InputError, match="drop the metadata 'gradientdice'"):
+            gd.load(path)
+        pq.write_table(changed.replace_schema_metadata(None), path)
+        assert gd.load(path).rewards.tolist() == [7.0, 8.0, 9.0]

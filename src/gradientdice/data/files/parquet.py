@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gradientdice.data.files import checksums
 from gradientdice.data.files.reading import Found
 from gradientdice.errors import InputError
 
@@ -32,6 +33,8 @@ def read(path: Path, names: dict[str, str]) -> Found:
     fragments = list(source.get_fragments())
     if not fragments:
         raise InputError(f"{path} is a folder without Parquet files.")
+    for fragment in fragments:
+        checksums.require_names(path, fragment)
     present = fragments[0].physical_schema.names
     found = {}
     for key, name in names.items():
@@ -63,6 +66,7 @@ def _column(path: Path, name: str, fragments: list[Fragment]) -> np.ndarray:
     kind = np.result_type(*(_numpy_kind(type) for type in types))
     result, hidden, start = None, None, 0
     for fragment in fragments:
+        check = checksums.Check.of(path, fragment, name)
         for batch in fragment.to_batches(columns=[name], batch_size=BATCH_ROWS, batch_readahead=1):
             if not batch.num_rows:
                 continue
@@ -70,12 +74,14 @@ def _column(path: Path, name: str, fragments: list[Fragment]) -> np.ndarray:
             result = np.empty((rows, *part.shape[1:]), dtype=kind) if result is None else result
             if part.shape[1:] != result.shape[1:]:
                 raise InputError(f"{path}: the lists in column {name} differ in length.")
+            check.add(part)
             stop = start + len(part)
             result[start:stop] = _exact(path, name, np.ma.getdata(part), kind)
             if isinstance(part, np.ma.MaskedArray):
                 hidden = np.zeros(result.shape, dtype=bool) if hidden is None else hidden
                 hidden[start:stop] = part.mask
             start = stop
+        check.finish()
     if result is None:
         raise InputError(f"{path} has no rows.")
     return result if hidden is None else np.ma.MaskedArray(result, hidden)
@@ -108,6 +114,9 @@ def _spread(path: Path, name: str, fragments: list[Fragment]) -> np.ndarray:
             column = column.flatten()
         if len(column):
             parts.append(from_arrow(path, name, column))
+            check = checksums.Check.of(path, fragment, name)
+            check.add(parts[-1])
+            check.finish()
     if not parts:
         raise InputError(f"{path}: the column {name} has no values: drop it, or fill it.")
     if any(part.shape[1:] != parts[0].shape[1:] for part in parts):
@@ -165,7 +174,8 @@ def write(columns: dict[str, np.ndarray], path: Path) -> None:
         initial = columns["initial_states"]
         offsets = (np.arange(n + 1, dtype=np.int64) * len(initial) + n - 1) // n
         arrays["initial_states"] = pa.LargeListArray.from_arrays(offsets, _to_arrow(initial))
-    pq.write_table(pa.table(arrays), path, write_page_checksum=True)
+    table = pa.table(arrays).replace_schema_metadata({checksums.KEY: checksums.written(columns)})
+    pq.write_table(table, path, write_page_checksum=True)
 
 
 def _to_arrow(array: np.ndarray) -> pa.Array:

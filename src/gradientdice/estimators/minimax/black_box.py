@@ -81,7 +81,8 @@ class BlackBox:
 
     def __post_init__(self) -> None:
         require_number("discount", self.discount, low=0, high=1)
-        require_flag("positive", self.positive)
+        if self.positive is not None:
+            require_flag("positive", self.positive)
         require_flag("row_weights", self.row_weights)
         require_number("ridge", self.ridge, low=0, open_low=True)
 
