@@ -44,7 +44,7 @@ def test_long_work_says_what_is_done_and_how_it_goes(monkeypatch):
         advance(3, "value 0.25")
         time.sleep(0.5)
     shown = terminal.getvalue()
-    assert "choosing features" in shown and "value 0.25" in shown and "3/7" in shown
+    assert "ratios, values, answers" in shown and "value 0.25" in shown and "3/7" in shown
 
 
 def test_a_bar_that_is_asked_for_is_there_at_once(monkeypatch):
@@ -95,7 +95,7 @@ def test_evaluate_shows_its_search_by_itself_and_not_when_told_so(monkeypatch):
     states = rng.normal(size=(300, 1))
     data = gd.Transitions(states, rng.integers(0, 2, 300), states[:, 0], 0.5 * states, initial_states=states[:50])
     policy = gd.DiscretePolicy(lambda s: np.tile([0.3, 0.7], (len(s), 1)), 2)
-    quiet = gd.evaluate(data, policy, discount=0.5, progress=False)
+    quiet = gd.evaluate(data, policy, discount=0.5, progress=False, effort="quick")
     assert terminal.getvalue() == ""
-    assert gd.evaluate(data, policy, discount=0.5).value == quiet.value
-    assert "choosing features" in terminal.getvalue()
+    assert gd.evaluate(data, policy, discount=0.5, effort="quick").value == quiet.value
+    assert "ratios, values, answers" in terminal.getvalue()

@@ -1,6 +1,7 @@
 """The search for functions, and the default answer for continuous states."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,6 +52,8 @@ def test_more_effort_is_more_features():
     assert counts == sorted(counts) and counts[0] < counts[1] < counts[2]
     with pytest.raises(gd.InputError, match="quick, normal, thorough"):
         gd.evaluate(data, policy, discount=0.9, effort="much")
+    word: Any = "quick"
+    assert gd.Problem(data, policy, effort=word).effort is Effort.QUICK
 
 
 @dataclass

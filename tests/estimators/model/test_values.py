@@ -78,11 +78,11 @@ def test_values_of_a_walk_that_ends(walked):
     _, data, _, found = walked
     chain, reward = walk_chain()
     where = np.rint(2 * data.start_states[:, 0]).astype(int)
-    for held_out, discount in zip(found.by_discount[:2], DISCOUNTS, strict=False):
+    for (*_, held_out), discount in zip(found.by_discount[:2], DISCOUNTS, strict=False):
         truth = np.linalg.solve(np.eye(END) - discount * chain, reward)
         assert held_out.initial_value == pytest.approx(truth[where], abs=0.06)
         assert (held_out.next_value[data.ended] == 0).all()
-    values = [(1 - g) * h.initial_value.mean() for g, h in zip(DISCOUNTS[:2], found.by_discount, strict=False)]
+    values = [(1 - g) * h.initial_value.mean() for g, (*_, h) in zip(DISCOUNTS[:2], found.by_discount, strict=False)]
     # 64 returns of the simulation itself, whose mean has a standard error of about .004.
     assert found.values[:2] == pytest.approx(values, abs=0.02)
 
@@ -93,21 +93,21 @@ def test_average_reward_of_a_walk_that_starts_anew(walked):
     chain[-1] += RIGHT * np.r_[[1 / 3] * 3, [0] * 3]
     where = np.linalg.matrix_power(chain, 2000)[0]
     assert found.values[2] == pytest.approx(where @ reward, abs=0.01)
-    residual = data.rewards + found.by_discount[2].next_value - found.by_discount[2].q
+    residual = data.rewards + found.by_discount[2][-1].next_value - found.by_discount[2][-1].q
     ratio = where[np.rint(2 * data.states[:, 0]).astype(int)] * np.where(data.actions, RIGHT, 1 - RIGHT)
     assert np.average(residual, weights=ratio) == pytest.approx(where @ reward, abs=0.01)
     assert residual[ratio > 0].std() < 0.15
-    after = found.by_discount[2].next_value[data.ended]
+    after = found.by_discount[2][-1].next_value[data.ended]
     assert len(np.unique(after)) == 2, "the mean of V over the initial states, one for each fold"
     rows = problem.folds(2).initial == 0
-    own = found.by_discount[2].initial_value[rows].mean()
+    own = found.by_discount[2][-1].initial_value[rows].mean()
     assert np.abs(np.unique(after) - own).min() == pytest.approx(0, abs=0.1)
 
 
 def test_residuals_of_a_deterministic_walk_are_small(walked):
     _, data, _, found = walked
     assert not np.isclose(found.error_share, 1) and found.error_share < 0.01
-    for held_out, discount in zip(found.by_discount[:2], DISCOUNTS, strict=False):
+    for (*_, held_out), discount in zip(found.by_discount[:2], DISCOUNTS, strict=False):
         residual = data.rewards + discount * held_out.next_value - held_out.q
         assert np.sqrt(np.mean(residual**2)) < 0.08, "the returns of single paths vary by .2 and more"
 
@@ -116,7 +116,7 @@ def test_v_is_the_policys_mean_of_the_same_q(walked):
     """The rows of a fold with the same pair have the same Q; V of a state is their mean under the policy."""
     _, data, problem, found = walked
     folds = problem.folds(2).rows
-    for held_out in found.by_discount:
+    for *_, held_out in found.by_discount:
         for fold in range(2):
             own = (folds == fold) & ~data.ended
             following = data.next_states[own, 0]
@@ -145,7 +145,7 @@ def linear():
 def test_a_linear_system_with_noise_and_continuous_actions(linear):
     data, _, truth, found = linear
     # The behaviour's value is −2.3. The variance of the noise is known from 150 held-out rows, to a tenth.
-    assert 0.1 * known(found.by_discount[0].initial_value).mean() == pytest.approx(truth, abs=0.06)
+    assert 0.1 * known(found.by_discount[0][-1].initial_value).mean() == pytest.approx(truth, abs=0.06)
     assert found.values[0] == pytest.approx(truth, abs=0.08)
     # In the long run s' = .2 s + noise of variance .29.
     settled = -0.29 / (1 - 0.04)
@@ -158,7 +158,7 @@ def test_a_linear_system_with_noise_and_continuous_actions(linear):
 def test_q_predicts_the_backed_up_value(linear):
     """E[r + γV' − Q | s, a] = 0: the residual's mean vanishes in each part of the state space."""
     data, _, _, found = linear
-    held_out = found.by_discount[0]
+    held_out = found.by_discount[0][-1]
     residual = data.rewards + 0.9 * held_out.next_value - held_out.q
     for low, high in ((-1.5, -0.5), (-0.5, 0.5), (0.5, 1.5)):
         part = (data.states[:, 0] > low) & (data.states[:, 0] < high)
@@ -168,7 +168,9 @@ def test_q_predicts_the_backed_up_value(linear):
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others(linear):
     data, policy, _, found = linear
     again, other = (learned(data, policy, seed=seed)[1] for seed in (0, 1))
-    for first, second, third in zip(found.by_discount, again.by_discount, other.by_discount, strict=True):
+    for (*_, first), (*_, second), (*_, third) in zip(
+        found.by_discount, again.by_discount, other.by_discount, strict=True
+    ):
         assert (first.q == second.q).all() and (first.next_value == second.next_value).all()
         assert (first.q != third.q).any()
     assert found.values == again.values
@@ -180,7 +182,7 @@ def test_a_jax_policy_is_simulated_in_one_program(linear):
     data, _, truth, _ = linear
     count = Counted(lambda states, key: -0.6 * states + 0.2 * jax.random.normal(key, states.shape))
     found = learned(data, gd.SamplingPolicy(count, jax=True))[1]
-    assert 0.1 * known(found.by_discount[0].initial_value).mean() == pytest.approx(truth, abs=0.06)
+    assert 0.1 * known(found.by_discount[0][-1].initial_value).mean() == pytest.approx(truth, abs=0.06)
     assert count.calls <= 2 + 2 * SMALL.draws, "traced, then called for V at next and initial states"
 
 
@@ -192,7 +194,7 @@ def test_a_jax_policy_with_discrete_actions(walked):
     policy = gd.DiscretePolicy(lambda states: jnp.tile(jnp.array([1 - RIGHT, RIGHT]), (len(states), 1)), 2, jax=True)
     same = learned(data, policy)[1]
     # The same draws of actions, in single precision.
-    assert same.by_discount[0].q == pytest.approx(found.by_discount[0].q, abs=0.02)
+    assert same.by_discount[0][-1].q == pytest.approx(found.by_discount[0][-1].q, abs=0.02)
 
 
 @pytest.mark.slow
@@ -214,7 +216,7 @@ def test_without_initial_states_only_the_average_reward(linear):
     with pytest.raises(gd.InputError, match="initial states"):
         learned(data, policy)
     found = learned(data, policy, (1.0,))[1]
-    assert found.by_discount[0].initial_value is None
+    assert found.by_discount[0][-1].initial_value is None
     assert found.values[0] == pytest.approx(-0.29 / 0.96, abs=0.06)
 
 
@@ -227,5 +229,5 @@ def test_rows_that_count_0_times_change_nothing_much():
     policy = gd.DiscretePolicy(lambda states: np.tile([1 - RIGHT, RIGHT], (len(states), 1)), 2)
     chain, reward = walk_chain()
     truth = np.linalg.solve(np.eye(END) - 0.9 * chain, reward)[:3].mean()
-    found = learned(wrong, policy)[1].by_discount[0]
+    found = learned(wrong, policy)[1].by_discount[0][-1]
     assert known(found.initial_value).mean() == pytest.approx(truth, abs=0.06)
