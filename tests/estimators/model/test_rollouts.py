@@ -12,9 +12,7 @@ from gradientdice.estimators.model.needs import can_simulate
 from gradientdice.estimators.model.settings import SETTINGS, ModelSettings
 from problems import linear_gaussian, random_problem
 
-TINY = ModelSettings(
-    members=2, width=16, steps=200, batch=64, paths=32, horizon=20, value_width=16, value_steps=200, draws=2
-)
+TINY = ModelSettings(members=2, width=16, steps=200, batch=64, paths=32, horizon=20, value_width=16, value_steps=200)
 
 
 def test_the_answer_has_no_interval_and_is_not_trusted_blindly(monkeypatch):

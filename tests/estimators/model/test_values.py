@@ -12,9 +12,7 @@ from gradientdice.estimators.model.settings import SETTINGS, ModelSettings
 from gradientdice.estimators.model.values import ModelValues, simulated_values
 from problems import known, linear_gaussian
 
-SMALL = ModelSettings(
-    members=2, width=48, steps=600, batch=128, paths=128, horizon=60, value_width=48, value_steps=600, draws=8
-)
+SMALL = ModelSettings(members=2, width=48, steps=600, batch=128, paths=128, horizon=60, value_width=48, value_steps=600)
 DISCOUNTS = (0.9, 0.999, 1.0)
 END, COST, RIGHT = 6, 0.05, 0.7
 

@@ -204,9 +204,8 @@ class _Trial:
     def candidate(self, number: int) -> Candidate:
         """The ratio of one ridge with the best combination of Qs.
 
-        Below discount 1 a learned model's Qs are combined without the kernel's, whose answer shows what depends on the
-        choice. At discount 1 both are combined: there, too, paths cannot be followed to where V matters little, and
-        where few episodes end a model may be wrong about how often they do.
+        Below discount 1 a learned model's Qs are combined without the kernel's, whose answer shows how much depends on
+        the choice. At discount 1, where paths cannot be followed to where V matters little, all are combined.
         """
         data, folds, path = self.problem.data, self.problem.folds(FOLDS), self.path
         ratio, share = path.ratio[number], self.problem.row_share(path.discount)

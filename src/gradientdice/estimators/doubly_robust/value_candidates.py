@@ -32,6 +32,8 @@ from gradientdice.solvers.simplex import convex_weights
 RATIO_ERROR = 5.0
 # The name of a learned model's Q.
 MODEL = "the model's"
+# The largest share of Q's variance that its residual may have if the Q is to answer alone.
+UNEXPLAINED = 0.5
 
 
 class HeldOutValues(Protocol):
@@ -86,6 +88,7 @@ class ValueCandidates:
         residual: r + γV' − Q, at discount 1 less the candidate's own value, so that 0 is right for each.
         norm: what was taken off at discount 1, else 0.
         initial_value: V at the initial states; None if they play no part.
+        simulated: those of a model that explains most of its own Q: its residual varies less than half as much.
     """
 
     discount: float
@@ -93,6 +96,7 @@ class ValueCandidates:
     residual: Float[np.ndarray, "J n"]
     norm: Float[np.ndarray, "J n"]
     initial_value: Float[np.ndarray, "J n0"] | None
+    simulated: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -103,9 +107,13 @@ class ValueCandidates:
         names = ["the kernel's"] * len(kernel.ridges)
         norm = kernel.norm if gamma == 1 else np.zeros_like(kernel.norm)
         residuals, norms, initial = [*kernel.residual], [*norm], [] if starts is None else [*starts]
+        credible = []
         for model in models:
+            residual = data.rewards + gamma * model.next_value - model.q
+            if _variance(residual, data) <= UNEXPLAINED * _variance(model.q, data):
+                credible.append(len(names))
             names.append(MODEL)
-            _add(residuals, norms, _centred(data.rewards + gamma * model.next_value - model.q, data, folds, gamma))
+            _add(residuals, norms, _centred(residual, data, folds, gamma))
             if starts is not None:
                 assert model.initial_value is not None
                 initial.append(model.initial_value)
@@ -114,7 +122,12 @@ class ValueCandidates:
         if starts is not None:
             initial.append(np.zeros(starts.shape[1]))
         return cls(
-            gamma, tuple(names), np.array(residuals), np.array(norms), None if starts is None else np.array(initial)
+            gamma,
+            tuple(names),
+            np.array(residuals),
+            np.array(norms),
+            None if starts is None else np.array(initial),
+            tuple(credible),
         )
 
     def combined(
@@ -136,13 +149,8 @@ class ValueCandidates:
         return self._scores(data, ratio, self.residual[number], self.norm[number], initial)
 
     @property
-    def simulated(self) -> list[int]:
-        """Which candidates are a model's."""
-        return [number for number, name in enumerate(self.names) if name == MODEL]
-
-    @property
     def others(self) -> list[int]:
-        """Which are not."""
+        """Which candidates are not a model's."""
         return [number for number, name in enumerate(self.names) if name != MODEL]
 
     def shares(self, weights: Float[np.ndarray, "folds J"]) -> dict[str, float]:
@@ -190,6 +198,12 @@ def best_weights(
         own[chosen] = convex_weights(form[np.ix_(chosen, chosen)])
         result.append(own)
     return np.array(result)
+
+
+def _variance(values: np.ndarray, data: Transitions) -> float:
+    weights = data.row_weights
+    mean = np.average(values, weights=weights)
+    return float(np.average((values - mean) ** 2, weights=weights))
 
 
 def _add(residuals: list[np.ndarray], norms: list[np.ndarray], found: tuple[np.ndarray, np.ndarray]) -> None:

@@ -24,7 +24,6 @@ class ModelSettings:
         horizon: simulated steps per path; a fitted value continues from there.
         value_width: of the hidden layers of the value network.
         value_steps: of its training.
-        draws: of actions in each state, from a policy that can only be sampled.
     """
 
     members: int
@@ -35,7 +34,6 @@ class ModelSettings:
     horizon: int
     value_width: int
     value_steps: int
-    draws: int
 
     def steps_for(self, rows: int) -> int:
         """More rows need more steps, but fewer passes over them: as the square root, up to three times as many."""
@@ -43,7 +41,7 @@ class ModelSettings:
 
 
 SETTINGS: dict[Effort, ModelSettings] = {
-    Effort.QUICK: ModelSettings(2, 64, 800, 256, 128, 150, 64, 400, 4),
-    Effort.NORMAL: ModelSettings(2, 128, 2000, 256, 512, 200, 96, 1000, 8),
-    Effort.THOROUGH: ModelSettings(3, 256, 8000, 512, 512, 400, 128, 3000, 16),
+    Effort.QUICK: ModelSettings(2, 64, 800, 256, 128, 150, 64, 400),
+    Effort.NORMAL: ModelSettings(2, 128, 2000, 256, 512, 200, 96, 1000),
+    Effort.THOROUGH: ModelSettings(3, 256, 8000, 512, 512, 400, 128, 3000),
 }
