@@ -7,6 +7,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.effort import Effort
+from gradientdice.estimators.model.row_paths import LENGTHS
 from gradientdice.estimators.model.settings import SETTINGS, ModelSettings
 from gradientdice.estimators.model.values import ModelValues, simulated_values
 from problems import known, linear_gaussian
@@ -80,7 +81,9 @@ def test_values_of_a_walk_that_ends(walked):
     where = np.rint(2 * data.start_states[:, 0]).astype(int)
     for (*_, held_out), discount in zip(found.by_discount[:2], DISCOUNTS, strict=False):
         truth = np.linalg.solve(np.eye(END) - discount * chain, reward)
-        assert held_out.initial_value == pytest.approx(truth[where], abs=0.06)
+        # Each start's value is the mean of a few paths; their mean over the starts of one state is V there.
+        for state in range(3):
+            assert held_out.initial_value[where == state].mean() == pytest.approx(truth[state], abs=0.06)
         assert (held_out.next_value[data.ended] == 0).all()
     values = [(1 - g) * h.initial_value.mean() for g, (*_, h) in zip(DISCOUNTS[:2], found.by_discount, strict=False)]
     # 64 returns of the simulation itself, whose mean has a standard error of about .004.
@@ -88,7 +91,7 @@ def test_values_of_a_walk_that_ends(walked):
 
 
 def test_average_reward_of_a_walk_that_starts_anew(walked):
-    _, data, problem, found = walked
+    _, data, _, found = walked
     chain, reward = walk_chain()
     chain[-1] += RIGHT * np.r_[[1 / 3] * 3, [0] * 3]
     where = np.linalg.matrix_power(chain, 2000)[0]
@@ -97,11 +100,8 @@ def test_average_reward_of_a_walk_that_starts_anew(walked):
     ratio = where[np.rint(2 * data.states[:, 0]).astype(int)] * np.where(data.actions, RIGHT, 1 - RIGHT)
     assert np.average(residual, weights=ratio) == pytest.approx(where @ reward, abs=0.01)
     assert residual[ratio > 0].std() < 0.15
-    after = found.by_discount[2][-1].next_value[data.ended]
-    assert len(np.unique(after)) == 2, "the mean of V over the initial states, one for each fold"
-    rows = problem.folds(2).initial == 0
-    own = found.by_discount[2][-1].initial_value[rows].mean()
-    assert np.abs(np.unique(after) - own).min() == pytest.approx(0, abs=0.1)
+    held_out = found.by_discount[2][-1]
+    assert (held_out.next_value[data.ended] == held_out.initial_value.mean()).all(), "an initial state follows"
 
 
 def test_residuals_of_a_deterministic_walk_are_small(walked):
@@ -113,27 +113,22 @@ def test_residuals_of_a_deterministic_walk_are_small(walked):
 
 
 def test_v_is_the_policys_mean_of_the_same_q(walked):
-    """The rows of a fold with the same pair have the same Q; V of a state is their mean under the policy."""
-    _, data, problem, found = walked
-    folds = problem.folds(2).rows
-    for *_, held_out in found.by_discount:
-        for fold in range(2):
-            own = (folds == fold) & ~data.ended
-            following = data.next_states[own, 0]
+    """Each row sees Q or V through one path; their means at a state are the policy's mean of the one and the other."""
+    _, data, _, found = walked
+    for lengths in found.by_discount:
+        for held_out in lengths:
             for state in (0.5, 1.5):
-                q = [
-                    np.unique(held_out.q[(folds == fold) & (data.states[:, 0] == state) & (data.actions == action)])
-                    for action in (0, 1)
-                ]
-                mean = (1 - RIGHT) * q[0].mean() + RIGHT * q[1].mean()
-                assert max(np.ptp(part) for part in q) < 1e-4
-                assert held_out.next_value[own][following == state] == pytest.approx(mean, abs=1e-4)
+                here = [held_out.q[(data.states[:, 0] == state) & (data.actions == action)] for action in (0, 1)]
+                there = held_out.next_value[~data.ended & (data.next_states[:, 0] == state)]
+                expected = (1 - RIGHT) * here[0].mean() + RIGHT * here[1].mean()
+                noise = np.sqrt(sum(part.var() / len(part) for part in (*here, there)))
+                assert there.mean() == pytest.approx(expected, abs=4 * noise)
 
 
-def test_the_policy_is_called_once_per_simulated_step(walked):
+def test_the_policy_is_called_in_batches_for_each_simulated_step(walked):
     count = walked[0]
-    # Beside the steps: the check of the actions, the next states, the initial states, and these for each fold's ends.
-    assert SMALL.horizon < count.calls <= SMALL.horizon + 6
+    # Three groups of paths: from next states, from simulated ones, from initial states. Beside them, a check or two.
+    assert SMALL.horizon < count.calls <= SMALL.horizon + 3 * max(LENGTHS) + 6
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +178,7 @@ def test_a_jax_policy_is_simulated_in_one_program(linear):
     count = Counted(lambda states, key: -0.6 * states + 0.2 * jax.random.normal(key, states.shape))
     found = learned(data, gd.SamplingPolicy(count, jax=True))[1]
     assert 0.1 * known(found.by_discount[0][-1].initial_value).mean() == pytest.approx(truth, abs=0.06)
-    assert count.calls <= 2 + 2 * SMALL.draws, "traced, then called for V at next and initial states"
+    assert count.calls <= 2 + 3 * max(LENGTHS), "traced once for the long paths, then called in batches for the rows'"
 
 
 @pytest.mark.slow

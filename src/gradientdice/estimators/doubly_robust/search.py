@@ -23,12 +23,12 @@ import numpy as np
 
 from gradientdice.effort import Effort
 from gradientdice.estimators.answer import Answer
-from gradientdice.estimators.doubly_robust.allowance import lacking_ratio, margin, unexplained_share
+from gradientdice.estimators.doubly_robust.allowance import between_answers, lacking_ratio, margin, unexplained_share
 from gradientdice.estimators.doubly_robust.combine import combine
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
 from gradientdice.estimators.doubly_robust.ridge_scores import RidgeScores, ridge_scores
 from gradientdice.estimators.doubly_robust.simulation import simulation_for, without_simulation
-from gradientdice.estimators.doubly_robust.value_candidates import Simulation, ValueCandidates, best_weights
+from gradientdice.estimators.doubly_robust.value_candidates import MODEL, Simulation, ValueCandidates, best_weights
 from gradientdice.functions.kernel import RandomFourier
 from gradientdice.inference.bellman import BellmanForms, KernelBellmanLoss
 from gradientdice.inference.evidence import Evidence
@@ -74,8 +74,8 @@ class Candidate:
         noise: the loss's standard deviation if the residuals were pure noise.
         answer: the doubly robust answer.
         error: the answer's standard error.
-        bias: what the answer may take over of Q's error, estimated (`allowance.py`, 2).
-        lacking: the same from what the ratio may lack (`allowance.py`, 1).
+        bias: what the answer may take over of Q's error, estimated (`allowance.py`).
+        lacking: the same from what the ratio may lack; 0 where another kind of Q shows the first.
     """
 
     functions: RandomFourier
@@ -119,7 +119,7 @@ class FunctionSearch:
         parts = sorted(((share, name) for name, share in chosen.shares.items() if share >= NOTED_SHARE), reverse=True)
         return (
             f"the ratio's ridge {chosen.ridge:.0e} was chosen among {len(self.candidates)} for the smallest standard "
-            "error and bias together, the bias by held-out kernel Bellman loss",
+            "error and bias together",
             "Q is " + " + ".join(f"{share:.2f} × {name}" for share, name in parts),
             self._misfit_note(confidence),
             *(note for note in self.model_notes if note),
@@ -136,6 +136,8 @@ class FunctionSearch:
 
     def _misfit_note(self, confidence: float) -> str:
         allowance = self.allowance(confidence)
+        if set(self.chosen.shares) == {MODEL}:
+            return f"the interval is widened by {allowance:.2g} on both sides: with the kernel's Q the answer differs"
         if allowance > 0:
             return f"the interval is widened by {allowance:.2g} on both sides for misfit that held-out rows show"
         return "held-out rows show no misfit, so that the interval is not widened for it"
@@ -200,10 +202,16 @@ class _Trial:
     forms: BellmanForms
 
     def candidate(self, number: int) -> Candidate:
-        """The ratio of one ridge with the best combination of Qs."""
+        """The ratio of one ridge with the best combination of Qs.
+
+        Below discount 1 a learned model's Qs are combined without the kernel's, whose answer shows what depends on the
+        choice. At discount 1 both are combined: there, too, paths cannot be followed to where V matters little, and
+        where few episodes end a model may be wrong about how often they do.
+        """
         data, folds, path = self.problem.data, self.problem.folds(FOLDS), self.path
         ratio, share = path.ratio[number], self.problem.row_share(path.discount)
-        weights = best_weights(self.values, data, folds, share * ratio, self.forms)
+        apart = path.discount < 1 and bool(self.values.simulated)
+        weights = self._weights(ratio, self.values.simulated if apart else None)
         value, shares = self._combined(self.values.combined(data, folds, ratio, weights))
         loss, noise = self.forms.loss(weights)
         mass = float(np.average(shares.ratio, weights=data.row_weights))
@@ -224,9 +232,22 @@ class _Trial:
             noise,
             answer,
             standard_error(independent_shares(shares, data)),
-            self._bias(ratio, weights, value, shares),
-            lacking_ratio(loss / FOLDS, noise / FOLDS, mass),
+            self._distance(ratio, value) if apart else self._bias(ratio, weights, value, shares),
+            0.0 if apart else lacking_ratio(loss / FOLDS, noise / FOLDS, mass),
         )
+
+    def _weights(self, ratio: np.ndarray, among: Sequence[int] | None) -> np.ndarray:
+        mass = self.problem.row_share(self.path.discount) * ratio
+        return best_weights(self.values, self.problem.data, self.problem.folds(FOLDS), mass, self.forms, among)
+
+    def _distance(self, ratio: np.ndarray, value: float) -> float:
+        """The bound from the answers with the kernel's Qs and with all of them."""
+        data, folds = self.problem.data, self.problem.folds(FOLDS)
+        answers = [
+            self._combined(self.values.combined(data, folds, ratio, self._weights(ratio, among)))[0]
+            for among in (self.values.others, None)
+        ]
+        return between_answers(max(abs(value - other) for other in answers))
 
     def _bias(self, ratio: np.ndarray, weights: np.ndarray, value: float, shares: Influence) -> float:
         """What the answer may take over of Q's error: the largest over directions to the candidates for Q."""

@@ -30,6 +30,8 @@ from gradientdice.solvers.simplex import convex_weights
 
 # S. On logs of 2,000 rows of pendulum, CartPole, MountainCar and linear systems 5 has smaller errors than 1.5 or 30.
 RATIO_ERROR = 5.0
+# The name of a learned model's Q.
+MODEL = "the model's"
 
 
 class HeldOutValues(Protocol):
@@ -102,7 +104,7 @@ class ValueCandidates:
         norm = kernel.norm if gamma == 1 else np.zeros_like(kernel.norm)
         residuals, norms, initial = [*kernel.residual], [*norm], [] if starts is None else [*starts]
         for model in models:
-            names.append("the model's")
+            names.append(MODEL)
             _add(residuals, norms, _centred(data.rewards + gamma * model.next_value - model.q, data, folds, gamma))
             if starts is not None:
                 assert model.initial_value is not None
@@ -133,12 +135,22 @@ class ValueCandidates:
         initial = None if self.initial_value is None else self.initial_value[number]
         return self._scores(data, ratio, self.residual[number], self.norm[number], initial)
 
+    @property
+    def simulated(self) -> list[int]:
+        """Which candidates are a model's."""
+        return [number for number, name in enumerate(self.names) if name == MODEL]
+
+    @property
+    def others(self) -> list[int]:
+        """Which are not."""
+        return [number for number, name in enumerate(self.names) if name != MODEL]
+
     def shares(self, weights: Float[np.ndarray, "folds J"]) -> dict[str, float]:
         """The weight of each kind of candidate, the mean over folds."""
         means = weights.mean(axis=0)
+        kinds = dict.fromkeys(name for name, mean in zip(self.names, means, strict=True) if mean > 0)
         return {
-            name: float(sum(mean for own, mean in zip(self.names, means, strict=True) if own == name))
-            for name in dict.fromkeys(self.names)
+            name: float(sum(mean for own, mean in zip(self.names, means, strict=True) if own == name)) for name in kinds
         }
 
     def _scores(
@@ -149,7 +161,12 @@ class ValueCandidates:
 
 
 def best_weights(
-    candidates: ValueCandidates, data: Transitions, folds: Folds, mass: Float[np.ndarray, " n"], forms: BellmanForms
+    candidates: ValueCandidates,
+    data: Transitions,
+    folds: Folds,
+    mass: Float[np.ndarray, " n"],
+    forms: BellmanForms,
+    among: Sequence[int] | None = None,
 ) -> Float[np.ndarray, "folds J"]:
     """For each fold the convex weights that are best on the others.
 
@@ -159,6 +176,7 @@ def best_weights(
         folds: of its rows and initial states.
         mass: τ̂ of each row as a ratio to the rows alone.
         forms: of the candidates' kernel Bellman loss.
+        among: the candidates that may have a weight; None for all.
     """
     weights = data.row_weights
     result = []
@@ -167,7 +185,10 @@ def best_weights(
         total = float(weights[others].sum()) or 1.0
         terms = candidates.residual[:, others] * (weights * mass)[others] / total
         form = terms @ terms.T + RATIO_ERROR**2 * forms.form(fold)
-        result.append(convex_weights(form))
+        chosen = np.arange(len(form)) if among is None else np.asarray(among)
+        own = np.zeros(len(form))
+        own[chosen] = convex_weights(form[np.ix_(chosen, chosen)])
+        result.append(own)
     return np.array(result)
 
 
