@@ -44,7 +44,7 @@ def test_long_work_says_what_is_done_and_how_it_goes(monkeypatch):
         advance(3, "value 0.25")
         time.sleep(0.5)
     shown = terminal.getvalue()
-    assert "ratios, values, answers" in shown and "value 0.25" in shown and "3/7" in shown
+    assert "choosing features" in shown and "value 0.25" in shown and "3/7" in shown
 
 
 def test_a_bar_that_is_asked_for_is_there_at_once(monkeypatch):
