@@ -116,7 +116,7 @@ EXPERIMENTS = {
             "shootout",
             "Every estimator on every benchmark, at several sizes and overlaps, and a guide for choosing.",
             quick="Two small logs per cell: within three minutes.",
-            options=(Option("large_seeds", 20, "Logs per cell of Taxi and PageRank."),),
+            options=(Option("large_seeds", 5, "Logs per cell of Taxi and PageRank."),),
         ),
     )
 }

@@ -62,7 +62,7 @@ class ModelRollouts:
         refuse_solver(self, solver)
         require_simulated(problem)
         found = simulated_values(problem, [self.discount], problem.folds(FOLDS), Effort(self.effort))
-        value, initial = found.values[0], found.by_discount[0][0].initial_value
+        value, initial = found.values[0], found.by_discount[0][-1].initial_value
         if self.discount < 1 and initial is not None:
             value = (1 - self.discount) * float(np.average(initial, weights=problem.data.start_weights))
         return Answer(value=value, method=repr(self), notes=found.notes(0))
