@@ -82,7 +82,10 @@ EXPERIMENTS = {
             "traps",
             "Logs that mislead, beside honest ones of the same sizes: does the verdict see it?",
             quick="Five logs per family.",
-            options=(Option("logs", 100, "Logs per family."),),
+            options=(
+                Option("logs", 100, "Logs per family."),
+                Option("continuous_logs", 100, "Logs per family with continuous states."),
+            ),
         ),
         Experiment(
             "continuous",
@@ -110,6 +113,7 @@ EXPERIMENTS = {
                 Option("large_logs", 8, "Logs of 100,000 rows per task."),
                 Option("largest", 100_000, "The largest size: 1000, 10000 or 100000."),
                 Option("report", 1, "0 leaves out the half of the tasks that is kept for the report."),
+                Option("networks", 1, "0 leaves out the methods that train networks beside the default."),
             ),
         ),
         Experiment(

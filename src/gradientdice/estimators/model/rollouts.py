@@ -16,7 +16,8 @@ References:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,13 +57,22 @@ class ModelRollouts:
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The value in the model, without an interval."""
-        # JAX is imported when a model is learned, not with the package.
-        from gradientdice.estimators.model.values import simulated_values
-
         refuse_solver(self, solver)
-        require_simulated(problem)
-        found = simulated_values(problem, [self.discount], problem.folds(FOLDS), Effort(self.effort))
-        value, initial = found.values[0], found.by_discount[0][-1].initial_value
-        if self.discount < 1 and initial is not None:
-            value = (1 - self.discount) * float(np.average(initial, weights=problem.data.start_weights))
-        return Answer(value=value, method=repr(self), notes=found.notes(0))
+        (found,) = model_values(problem, [self.discount], Effort(self.effort))
+        return replace(found, method=repr(self))
+
+
+def model_values(problem: Problem, discounts: Sequence[float], effort: Effort = Effort.NORMAL) -> list[Answer]:
+    """The policy's value in a learned model at several discounts, which share the model."""
+    # JAX is imported when a model is learned, not with the package.
+    from gradientdice.estimators.model.values import simulated_values
+
+    require_simulated(problem)
+    found = simulated_values(problem, discounts, problem.folds(FOLDS), effort)
+    answers = []
+    for number, discount in enumerate(discounts):
+        value, initial = found.values[number], found.by_discount[number][-1].initial_value
+        if discount < 1 and initial is not None:
+            value = (1 - discount) * float(np.average(initial, weights=problem.data.start_weights))
+        answers.append(Answer(value=value, notes=found.notes(number)))
+    return answers

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import gradientdice
 from gradientdice.data.transitions import Transitions
 from gradientdice.estimators.answer import Answer, Estimator
-from gradientdice.estimators.doubly_robust.search import searching
+from gradientdice.estimators.doubly_robust.search import search_functions, searching
+from gradientdice.estimators.doubly_robust.simulation import simulation_for
+from gradientdice.estimators.model.rollouts import ModelRollouts, model_values
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.estimators.value.fqe import FQE
 from gradientdice.evaluation.estimate import Estimate
@@ -69,6 +70,32 @@ def answer_each(
     ]
 
 
+def default_answers(data: Transitions, policy: Policy, discounts: Sequence[float], seed: int) -> list[Answered]:
+    """The library's default; discounts share the passes over the log and the learned model."""
+    started = time.perf_counter()
+    problem = Problem(data, policy, seed=seed)
+    searches = search_functions(problem, discounts, simulation_for(problem))
+    shared = (time.perf_counter() - started) / len(discounts)
+    answered = []
+    for discount, search in zip(discounts, searches, strict=True):
+        known = replace(problem, search=lambda _, found=search: found)
+        found = _answered(known, chosen_estimator(None, discount), Intervals(confidence=CONFIDENCE))
+        answered.append(replace(found, seconds=found.seconds + shared))
+    return answered
+
+
+def model_answers(data: Transitions, policy: Policy, discounts: Sequence[float], seed: int) -> list[Answered]:
+    """A learned model by itself; discounts share it."""
+    started = time.perf_counter()
+    problem = Problem(data, policy, seed=seed)
+    found = model_values(problem, discounts)
+    seconds = (time.perf_counter() - started) / len(discounts)
+    return [
+        Answered(finish(problem, ModelRollouts(discount), answer, Intervals(confidence=CONFIDENCE)), None, seconds)
+        for discount, answer in zip(discounts, found, strict=True)
+    ]
+
+
 def previous_answers(data: Transitions, policy: Policy, discounts: Sequence[float], seed: int) -> list[Answered]:
     """The previous default; discounts share the search's passes over the log."""
     started = time.perf_counter()
@@ -109,19 +136,16 @@ def difference(problem: Problem, answer: Answer, estimate: Estimate) -> Improvem
 FEW_LOGS = {"FQE": 4}
 
 
-def _default(discount: float) -> Estimator:
-    return chosen_estimator(None, discount)
+# Those that train networks beside the default, which is what most of the time goes to.
+NETWORKS = ("FQE", "model alone")
 
 
 def methods() -> dict[str, Method]:
     """All methods; the first is the library's default."""
-    found: dict[str, Method] = {
-        "default": partial(answer_each, _default, None),
+    return {
+        "default": default_answers,
         "previous default": previous_answers,
         "kernel closed form": partial(answer_each, GradientDICE, KERNEL),
         "FQE": partial(answer_each, FQE, MLP()),
+        "model alone": model_answers,
     }
-    model = getattr(gradientdice, "ModelRollouts", None)
-    if model is not None:
-        found["model alone"] = partial(answer_each, model, None)
-    return found

@@ -43,8 +43,7 @@ def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
         "large_logs": scale.large_logs,
         "num_tasks": len(names),
         "tasks": _tasks(names),
-        "few_logs": FEW_LOGS["FQE"],
-        "d3rlpy": METHOD in set(column(cells, "method")),
+        "networks": _networks(scale, METHOD in set(column(cells, "method"))),
     }
     for half in HALVES:
         own = rows_where(cells, half=half)
@@ -52,6 +51,23 @@ def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
         values[f"{half}_pooled"] = _pooled(own)
         values[f"{half}_cells"] = _cells(own)
     return values
+
+
+def _networks(scale: Scale, d3rlpy: bool) -> str:
+    """What is to be said of the methods that train networks."""
+    if not scale.networks:
+        return "The methods that train networks beside the default (FQE, a learned model alone) were left out."
+    few = FEW_LOGS["FQE"]
+    said = (
+        f'"FQE" is ours, with networks, on the first {few} logs of each task and size; "model alone" is the learned '
+        "model without a correction. Neither has an interval."
+    )
+    if d3rlpy:
+        said += (
+            ' "FQE of d3rlpy" is theirs with its own defaults, on the first logs of each task; '
+            "`benchmarks/d3rlpy_fqe.py` wrote its table."
+        )
+    return said
 
 
 def _tasks(names: Iterable[str]) -> str:

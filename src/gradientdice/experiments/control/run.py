@@ -15,7 +15,7 @@ from gradientdice.data.files import load
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.experiments.control.memory import peak_memory
-from gradientdice.experiments.control.methods import FEW_LOGS, Answered, Method, methods
+from gradientdice.experiments.control.methods import FEW_LOGS, NETWORKS, Answered, Method, methods
 from gradientdice.experiments.control.simulate import make_log
 from gradientdice.experiments.control.tasks import TASKS, Task
 from gradientdice.experiments.control.truth import truths
@@ -37,6 +37,7 @@ class Scale:
         large_logs: of 10⁵ rows, per task.
         largest: the largest size.
         report: 1 to run the half of the tasks that is kept for the report too, 0 to leave it out.
+        networks: 1 to run the methods that train networks beside the default too, 0 to leave them out.
         tasks: those of these names alone; all if empty.
     """
 
@@ -44,6 +45,7 @@ class Scale:
     large_logs: int = 8
     largest: int = LARGE
     report: int = 1
+    networks: int = 1
     tasks: tuple[str, ...] = ()
 
 
@@ -77,9 +79,10 @@ def cells(scale: Scale) -> Iterator[Cell]:
 
 def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore, pd.DataFrame]:
     """Runs what is missing and gathers it in one table: one row per log, method and discount."""
-    store = ResultStore(folder, "control", {"methods": list(methods())}, force=force)
+    chosen = [name for name in methods() if scale.networks or name not in NETWORKS]
+    store = ResultStore(folder, "control", {"methods": chosen}, force=force)
     (folder / LOGS).mkdir(exist_ok=True)
-    parts = {store.part(f"{cell.name}.json"): (cell, folder / LOGS) for cell in cells(scale)}
+    parts = {store.part(f"{cell.name}.json"): (cell, folder / LOGS, chosen) for cell in cells(scale)}
     # A process of its own for each log: what it costs is then what it costs a user.
     fill_parts(store, "logs", parts, answers, fresh=True)
     frame = pd.DataFrame([row for path in parts for row in json.loads(path.read_text())])

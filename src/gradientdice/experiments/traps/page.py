@@ -33,7 +33,12 @@ def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
     now, old, known = summaries(frame), before(), families()
     traps = [family for family in known.values() if family.trap != "honest"]
     honest = [family for family in known.values() if family.trap == "honest"]
-    values: dict[str, Any] = {"logs": scale.logs, "families": len(known), "traps": len({f.trap for f in traps})}
+    values: dict[str, Any] = {
+        "logs": scale.logs,
+        "continuous_logs": scale.continuous_logs,
+        "families": len(known),
+        "traps": len({f.trap for f in traps}),
+    }
     for kind, chosen in {"trap": traps, "honest": honest}.items():
         for half in ("develop", "report"):
             some = [family for family in chosen if family.half == half]

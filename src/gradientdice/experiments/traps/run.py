@@ -22,21 +22,26 @@ PART = 25
 
 @dataclass(frozen=True)
 class Scale:
-    """How many logs each family has."""
+    """How many logs each family has, and each with continuous states, which take longer."""
 
     logs: int = 100
+    continuous_logs: int = 100
+
+    def of(self, states: str) -> int:
+        """How many logs a family with such states has."""
+        return self.continuous_logs if states == "continuous" else self.logs
 
 
-QUICK = Scale(logs=5)
+QUICK = Scale(logs=5, continuous_logs=5)
 
 
 def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore, pd.DataFrame]:
     """One row per log."""
     store = ResultStore(folder, "traps", asdict(scale), force=force)
     parts = {
-        store.part(f"{number}-{first}.json"): (name, range(first, min(first + PART, scale.logs)))
-        for number, name in enumerate(families())
-        for first in range(0, scale.logs, PART)
+        store.part(f"{number}-{first}.json"): (name, range(first, min(first + PART, scale.of(family.states))))
+        for number, (name, family) in enumerate(families().items())
+        for first in range(0, scale.of(family.states), PART)
     }
     fill_parts(store, "parts of families", parts, run_part)
     frame = pd.concat([pd.read_json(path) for path in parts], ignore_index=True)
