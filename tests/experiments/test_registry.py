@@ -33,3 +33,8 @@ def test_an_entry_agrees_with_its_package(experiment):
 def test_a_page_has_figures_if_and_only_if_they_are_drawn(experiment):
     template = (FOLDER / experiment.package / "page.md.jinja").read_text()
     assert bool(re.search(r"figures\.", template)) == (experiment.load().draw is not no_figures)
+
+
+def test_what_is_left_out_with_0_may_be_0():
+    least = {option.field: option.least for option in EXPERIMENTS["control"].options}
+    assert least == {"logs": 1, "large_logs": 0, "largest": 1, "report": 0, "networks": 0}

@@ -47,7 +47,7 @@ def _parameters(experiment: Experiment) -> list[Parameter]:
     for option in experiment.options:
         flag = "--" + option.field.replace("_", "-")
         # Without a value the scale's own is used, which with --quick is another one than the default shown.
-        declared = typer.Option(flag, help=option.help, show_default=str(option.default), min=1)
+        declared = typer.Option(flag, help=option.help, show_default=str(option.default), min=option.least)
         parameters.append(_parameter(option.field, Annotated[int | None, declared], None))
     return [*parameters, _parameter("force", Force, False), _parameter("page", Page, None)]
 

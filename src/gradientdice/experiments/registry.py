@@ -23,11 +23,13 @@ class Option:
         field: the field of the scale.
         default: its value at full scale, for the help text.
         help: what it is.
+        least: the smallest value that makes sense.
     """
 
     field: str
     default: int
     help: str
+    least: int = 1
 
 
 @dataclass(frozen=True)
@@ -110,10 +112,10 @@ EXPERIMENTS = {
             quick="Three small tasks, two logs of 1,000 rows each.",
             options=(
                 Option("logs", 20, "Logs per task and size."),
-                Option("large_logs", 8, "Logs of 100,000 rows per task."),
+                Option("large_logs", 8, "Logs of 100,000 rows per task.", least=0),
                 Option("largest", 100_000, "The largest size: 1000, 10000 or 100000."),
-                Option("report", 1, "0 leaves out the half of the tasks that is kept for the report."),
-                Option("networks", 1, "0 leaves out the methods that train networks beside the default."),
+                Option("report", 1, "0 leaves out the half of the tasks that is kept for the report.", least=0),
+                Option("networks", 1, "0 leaves out the methods that train networks beside the default.", least=0),
             ),
         ),
         Experiment(
