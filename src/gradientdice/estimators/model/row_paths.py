@@ -16,11 +16,12 @@ episodes restart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
+import jax
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -28,7 +29,7 @@ from gradientdice.data.transitions import Transitions
 from gradientdice.estimators.model.dynamics import Dynamics, LearnedStep
 from gradientdice.estimators.model.encoding import Encoding
 from gradientdice.estimators.model.fitted_value import FittedValues
-from gradientdice.estimators.model.simulation import drawn_actions
+from gradientdice.estimators.model.simulation import drawn_actions, traced_actions
 from gradientdice.policies import DiscretePolicy, SamplingPolicy
 from gradientdice.problem.folds import Folds
 
@@ -154,13 +155,15 @@ class _Paths:
     policy: DiscretePolicy | SamplingPolicy
     continuation: Continuation
     seed: int
+    traced: Callable[..., Any] | None
 
     @classmethod
     def of(
         cls, dynamics: Dynamics, policy: DiscretePolicy | SamplingPolicy, continuation: Continuation, seed: int
     ) -> _Paths:
         noise = np.repeat(dynamics.noise, dynamics.members, axis=0)
-        return cls(dynamics.step, noise, dynamics.encoding, policy, continuation, seed)
+        traced = _with_policy(policy, dynamics.encoding) if policy.jax else None
+        return cls(dynamics.step, noise, dynamics.encoding, policy, continuation, seed, traced)
 
     def begun(self, states: np.ndarray, actions: np.ndarray) -> _First:
         """The step of the logged actions."""
@@ -193,10 +196,18 @@ class _Paths:
                 break
             for group, own in enumerate(states):
                 rng = np.random.default_rng([self.seed, 6, number, group // 2])
-                reached, reward, end = self._moved(own, self._actions(own, rng), rng)
+                reached, reward, end = self._taken(own, rng)
                 totals[group] += factor * alive[group][..., None] * (reward[..., None] - rates)
                 alive[group], states[group] = alive[group] * (1 - end), reached
         return found
+
+    def _taken(self, states: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        """A step of the policy."""
+        if self.traced is None:
+            return self._moved(states, self._actions(states, rng), rng)
+        chance, noise = rng.random(states.shape[:2]).astype(np.float32), self._noise(states, rng)
+        key = jax.random.key(int(rng.integers(2**31)))
+        return _as_numpy(self.traced(self.step, states, chance, key, noise))
 
     def _actions(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         raw = self.encoding.raw_states(states.reshape(-1, states.shape[-1]))
@@ -207,10 +218,27 @@ class _Paths:
         return self.encoding.actions(chosen).reshape(*states.shape[:2], -1)
 
     def _moved(self, states: np.ndarray, actions: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        return _as_numpy(_compiled(self.step, states, actions, self._noise(states, rng)))
+
+    def _noise(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         draws = rng.integers(self.noise.shape[1], size=states.shape[:2])
-        noise = np.take_along_axis(self.noise, draws[..., None], axis=1)
-        reached, reward, end, _ = _compiled(self.step, states, actions, noise)
-        return np.asarray(reached), np.asarray(reward, dtype=np.float64), np.asarray(end, dtype=np.float64)
+        return np.take_along_axis(self.noise, draws[..., None], axis=1)
+
+
+def _as_numpy(found: Any) -> tuple[np.ndarray, ...]:
+    """Next states, rewards and probabilities of an end."""
+    reached, reward, end, _ = found
+    return np.asarray(reached), np.asarray(reward, dtype=np.float64), np.asarray(end, dtype=np.float64)
+
+
+def _with_policy(policy: DiscretePolicy | SamplingPolicy, encoding: Encoding) -> Callable[..., Any]:
+    """A step of a policy that is a JAX function, compiled with the dynamics."""
+
+    @eqx.filter_jit
+    def run(step: LearnedStep, states: Any, chance: Any, key: Any, noise: Any) -> Any:
+        return step(states, traced_actions(policy, encoding, states, chance, key), noise)
+
+    return run
 
 
 @eqx.filter_jit

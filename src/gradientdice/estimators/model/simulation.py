@@ -174,24 +174,14 @@ def _scanned(
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, ...]:
     """All steps in one program."""
-    count, _, size = first.shape
-
-    def choose(world: _World, states: Any, draws: _Draws, key: Any) -> Any:
-        raw = (states * world.scale[:size] + world.center[:size]).reshape(-1, *encoding.state_shape)
-        if isinstance(policy, SamplingPolicy):
-            actions = jnp.asarray(policy.function(raw, key)).reshape(len(raw), -1)
-            encoded = (actions - world.center[size:]) / world.scale[size:]
-        else:
-            cumulative, chance = jnp.cumsum(policy.function(raw), axis=1), jnp.tile(draws.action, count)
-            chosen = jnp.minimum((cumulative < chance[:, None]).sum(axis=1), policy.num_actions - 1)
-            encoded = jax.nn.one_hot(chosen, policy.num_actions)
-        return encoded.reshape(*states.shape[:2], -1)
 
     @jax.jit
     def run(world: _World, first: Any, steps: Any) -> Any:
         def body(states: Any, step: tuple[Any, _Draws, Any]) -> tuple[Any, Any]:
             number, draws, key = step
-            found = _step(world, number, states, choose(world, states, draws, key), draws)
+            chance = jnp.broadcast_to(draws.action, states.shape[:2])
+            actions = traced_actions(policy, encoding, states, chance, key)
+            found = _step(world, number, states, actions, draws)
             return found.current, (states, *found[1:])
 
         return jax.lax.scan(body, first, steps)[1]
@@ -200,6 +190,31 @@ def _scanned(
     keys = jax.random.split(jax.random.key(int(rng.integers(2**31))), horizon)
     found = run(world, jnp.asarray(first), (jnp.arange(horizon), draws, keys))
     return tuple(np.asarray(part) for part in found)
+
+
+def traced_actions(
+    policy: DiscretePolicy | SamplingPolicy, encoding: Encoding, states: Any, chance: Any, key: Any
+) -> Float[Array, "j p k"]:
+    """Actions, as inputs, of a policy that is a JAX function.
+
+    Args:
+        policy: with jax=True.
+        encoding: of states and actions.
+        states: (j, p, s) standardised.
+        chance: (j, p) uniform draws, for discrete actions.
+        key: for a sampler.
+    """
+    size = encoding.state_size
+    center, scale = (jnp.asarray(part, dtype=jnp.float32) for part in (encoding.center, encoding.scale))
+    raw = (states * scale[:size] + center[:size]).reshape(-1, *encoding.state_shape)
+    if isinstance(policy, SamplingPolicy):
+        actions = jnp.asarray(policy.function(raw, key)).reshape(len(raw), -1)
+        encoded = (actions - center[size:]) / scale[size:]
+    else:
+        cumulative = jnp.cumsum(policy.function(raw), axis=1)
+        chosen = jnp.minimum((cumulative < chance.reshape(-1, 1)).sum(axis=1), policy.num_actions - 1)
+        encoded = jax.nn.one_hot(chosen, policy.num_actions)
+    return encoded.reshape(*states.shape[:2], -1)
 
 
 def drawn_actions(probabilities: Float[np.ndarray, "n A"], chance: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
