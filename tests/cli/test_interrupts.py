@@ -12,10 +12,13 @@ from gradientdice.cli.interrupts import INTERRUPTED, ends_soon_when_interrupted
 STUBBORN = """
 import sys, time
 from gradientdice.cli.interrupts import ends_soon_when_interrupted
+told = False
 with ends_soon_when_interrupted():
-    print("ready", flush=True)
     while True:
         try:
+            if not told:
+                told = True
+                print("ready", flush=True)
             time.sleep(60)
         except KeyboardInterrupt:
             pass

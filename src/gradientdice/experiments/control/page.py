@@ -9,7 +9,7 @@ import pandas as pd
 
 from gradientdice.experiments.control.d3rlpy_table import METHOD, d3rlpy_rows
 from gradientdice.experiments.control.methods import FEW_LOGS
-from gradientdice.experiments.control.run import Scale
+from gradientdice.experiments.control.run import LARGE, Scale
 from gradientdice.experiments.control.summary import Judged, judged, pooled, summarised
 from gradientdice.experiments.control.tasks import TASKS
 from gradientdice.experiments.control.truth import truths
@@ -40,7 +40,7 @@ def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
     names = [name for name in TASKS if name in set(column(cells, "task"))]
     values: dict[str, Any] = {
         "logs": scale.logs,
-        "large_logs": scale.large_logs,
+        "large_logs": scale.large_logs if scale.largest >= LARGE else 0,
         "num_tasks": len(names),
         "tasks": _tasks(names),
         "networks": _networks(scale, METHOD in set(column(cells, "method"))),
