@@ -58,9 +58,10 @@ def test_loops_inside_one_another_have_a_line_each_and_leave_it(monkeypatch):
     with working("outer", 2, True) as outer:
         with working("inner", 3) as inner:
             inner(3)
+            time.sleep(0.3)  # a display is drawn ten times a second
         outer(1)
         with working("another", 3):
-            pass
+            time.sleep(0.3)
     shown = terminal.getvalue()
     assert all(label in shown for label in ("outer", "inner", "another"))
     before = len(shown)

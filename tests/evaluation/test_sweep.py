@@ -57,6 +57,7 @@ def test_equals_single_runs(log, table):
         assert rows["mean_ratio"].iloc[-1] == pytest.approx(alone.mean_ratio, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_tight_memory_bound_changes_no_number(log, table):
     tight = swept(log, GRID, gd.Tabular(5, 2), SOLVERS, seeds=[0, 4, 7], max_bytes=10_000)
     np.testing.assert_allclose(table["value"], tight["value"], rtol=1e-5, atol=1e-6)
@@ -72,6 +73,7 @@ def test_a_diverging_run_does_not_touch_its_neighbours(log):
     assert not both["value"].isna().any()
 
 
+@pytest.mark.slow
 def test_average_reward_with_termination_runs_beside_discounted(log):
     data, policy = log
     ended = np.zeros(600, dtype=bool)
@@ -93,6 +95,7 @@ def test_average_reward_with_termination_runs_beside_discounted(log):
         assert last[discount] == pytest.approx(exact, abs=0.1)
 
 
+@pytest.mark.slow
 def test_linear_features_run_beside_a_table(log):
     features = gd.LinearFeatures(lambda s, a: np.column_stack([s / 5, a, s * a / 5]))
     solver, both = gd.PrimalDual(2000, 0.1), [gd.Tabular(5, 2), features]

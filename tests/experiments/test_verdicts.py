@@ -35,6 +35,7 @@ def test_the_page_counts_each_verdict(frame, page):
     assert f"{len(frame)} logs" in text
 
 
+@pytest.mark.slow
 def test_the_figure_has_a_curve_for_each_check(frame, tmp_path):
     figures = draw_all(ResultStore(tmp_path / "out", "verdicts", {}), frame)
     assert set(figures) == set(FIGURES) and figures["verdicts"].stat().st_size > 30_000

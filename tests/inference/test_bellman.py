@@ -10,6 +10,7 @@ from gradientdice.problem.folds import Folds
 from problems import linear_gaussian, random_problem, take
 
 
+@pytest.mark.slow
 def test_the_loss_prefers_the_true_q_and_is_unbiased_for_it(rng):
     mdp, target, data_dist = random_problem(4)
     data = mdp.sample(20_000, data_dist, rng)

@@ -72,6 +72,7 @@ def test_agrees_with_its_equation_written_again():
     assert found.value == pytest.approx(first.mean() + second.mean(), rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("discount", [0.9, 1.0])
 def test_intervals_cover_and_the_error_falls(discount):
     mdp, target, data_dist = random_problem(3)

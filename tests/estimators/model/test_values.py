@@ -169,6 +169,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others(linear):
     assert found.values == again.values
 
 
+@pytest.mark.slow
 def test_a_jax_policy_is_simulated_in_one_program(linear):
     import jax
 

@@ -113,6 +113,7 @@ def test_agrees_with_the_recursion_over_episodes(problem):
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TWO)
 @pytest.mark.parametrize(
     "problem, discount", [pytest.param(ladder, 0.9, marks=SLOW), (loop, 0.97), pytest.param(leak, 0.9, marks=SLOW)]
@@ -155,6 +156,7 @@ def _weights(data, target, discount):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", THREE)
 def test_the_error_falls_as_one_over_the_root_of_the_number_of_episodes(kind):
     problem = leak()

@@ -39,6 +39,7 @@ def test_networks_find_the_value_of_a_small_mdp(estimator):
     assert abs(known(estimate.diagnostics).mean_ratio_error) < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("discount", [0.9, pytest.param(1.0, marks=pytest.mark.slow)])
 def test_the_doubly_robust_answer_covers_with_ends(discount):
     problem = problems()["ending, random 6×2"]()
