@@ -7,6 +7,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -77,36 +78,38 @@ def main() -> None:
 
 
 def _calls() -> tuple[Counter, float]:
-    counts, slowest = Counter(), 0.0
-    for call in wrong_calls():
-        begun = time.monotonic()
-        try:
-            call.function(**call.arguments)
-            counts["right"] += 1
-        except gd.InputError:
-            counts["refused"] += 1
-        except Exception as error:
-            counts["bad"] += 1
-            print(f"{call}: {type(error).__name__}: {error}")
-        slowest = max(slowest, time.monotonic() - begun)
-    return counts, slowest
+    def accepted(call) -> str:
+        call.function(**call.arguments)
+        return "right"
+
+    return _tried((str(call), lambda call=call: accepted(call)) for call in wrong_calls())
 
 
 def _files(folder: Path, count: int) -> tuple[Counter, float]:
+    def read(path: Path, log: gd.Transitions) -> str:
+        if same_logs(gd.load(path), log):
+            return "right"
+        return "text" if path.suffix == ".csv" else "bad"
+
+    damaged = damaged_files(folder, count)
+    return _tried((what, lambda path=path, log=log: read(path, log)) for path, log, what in damaged)
+
+
+def _tried(tries: Iterable[tuple[str, Callable[[], str]]]) -> tuple[Counter, float]:
+    """How many tries ended in which way, and the seconds of the slowest; what is bad is printed."""
     counts, slowest = Counter(), 0.0
-    for path, log, what in damaged_files(folder, count):
+    for what, work in tries:
         begun = time.monotonic()
         try:
-            same = same_logs(gd.load(path), log)
-            changed = "text" if path.suffix == ".csv" else "bad"
-            counts["right" if same else changed] += 1
-            if not same and changed == "bad":
+            outcome = work()
+            if outcome == "bad":
                 print(f"{what}: read, with other numbers")
         except gd.InputError:
-            counts["refused"] += 1
-        except Exception as error:
-            counts["bad"] += 1
+            outcome = "refused"
+        except Exception as error:  # what must not be: counted as bad, and printed
+            outcome = "bad"
             print(f"{what}: {type(error).__name__}: {error}")
+        counts[outcome] += 1
         slowest = max(slowest, time.monotonic() - begun)
     return counts, slowest
 

@@ -43,7 +43,7 @@ def test_tables_solvers_and_words_that_it_does_not_take():
         gd.evaluate(data, gd.TabularPolicy(target), gd.ModelRollouts(0.9))
     with pytest.raises(gd.InputError, match="ModelRollouts takes no solver"):
         gd.evaluate(data, gd.TabularPolicy(target), gd.ModelRollouts(0.9), solver=gd.ClosedForm())
-    with pytest.raises(gd.InputError, match="'quick', 'normal' or 'thorough', not 'fast'"):
+    with pytest.raises(gd.InputError, match="quick, normal, thorough, not 'fast'"):
         gd.ModelRollouts(0.9, effort="fast")
     with pytest.raises(gd.InputError, match="discount"):
         gd.ModelRollouts(1.5)

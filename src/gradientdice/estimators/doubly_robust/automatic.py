@@ -18,6 +18,7 @@ from gradientdice.errors import require_number
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.search import FunctionSearch, searching
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
+from gradientdice.inference.evidence import Evidence
 from gradientdice.inference.flow import flow_residuals
 from gradientdice.problem.problem import Problem
 from gradientdice.solvers.saddle import Solver
@@ -50,18 +51,28 @@ class Automatic:
         search = searching(self.discount)(problem) if problem.search is None else problem.chosen
         assert isinstance(search, FunctionSearch)
         chosen = search.chosen
-        assert chosen.answer.ratio is not None
-        ((flow, noise),) = flow_residuals(
-            problem.data, problem.policy, self.discount, [chosen.answer.ratio], problem.seed
-        )
-        evidence = replace(
-            chosen.answer.evidence,
-            misfit=chosen.loss / chosen.noise if chosen.noise > 0 else 0.0,
-            flow=flow / noise if noise > 0 else 0.0,
-        )
         return replace(
             chosen.answer,
-            evidence=evidence,
+            evidence=fit_evidence(problem, self.discount, chosen.answer, chosen.loss, chosen.noise),
             method=f"doubly robust GradientDICE(discount={self.discount:g}), cross-fitted",
             notes=(),
         )
+
+
+def fit_evidence(problem: Problem, discount: float, answer: Answer, loss: float, noise: float) -> Evidence:
+    """An answer's evidence with how well its Q and its ratio fit.
+
+    Args:
+        problem: what was answered.
+        discount: γ.
+        answer: with a ratio.
+        loss: the kernel Bellman loss of its Q.
+        noise: the loss's standard deviation if the residuals were pure noise.
+    """
+    assert answer.ratio is not None
+    ((flow, flow_noise),) = flow_residuals(problem.data, problem.policy, discount, [answer.ratio], problem.seed)
+    return replace(
+        answer.evidence,
+        misfit=loss / noise if noise > 0 else 0.0,
+        flow=flow / flow_noise if flow_noise > 0 else 0.0,
+    )

@@ -1,14 +1,15 @@
-"""The default answer on continuous states: kernel features of many bandwidths, a path of ridges, and the best Q.
+"""The default answer on continuous states: a ratio over kernel features of many bandwidths, and the best Q.
 
 Random Fourier features with bandwidths from coarse to fine, as many as the log allows, give a ratio and a Q for each
-ridge of a path (`ridge_scores.py`), on rows that their fits did not see. With each ratio goes the convex combination of
-all Qs (the kernel's, a learned model's where there is one, and 0) that is best on the other folds
-(`value_candidates.py`).
+ridge of a path (`ridge_scores.py`), on rows that their fits did not see. With each ratio goes a convex combination of
+Qs that is best on the other folds (`value_candidates.py`). Where a learned model explains its own Qs, and below
+discount 1, it is one of those alone; the answer with the kernel's Qs then shows how much depends on the choice. Else it
+is one of all: the kernel's, a model's if there is one, and 0.
 
 The ridge of the ratio is chosen by what it does to the answer. A small one has much noise, which the standard error
-shows. A large one misses a part of the flow, so that the answer takes over a part of Q's error: how much, is estimated
-by what the ratio makes of Q itself, times the share of Q that its Bellman loss leaves unexplained (`allowance.py`). The
-chosen ridge has the least of both together. With a good Q that is a large ridge, and a short interval.
+shows. A large one misses a part of the flow, so that the answer takes over a part of Q's error, which is estimated in
+one of two ways (`allowance.py`). The chosen ridge has the least of both together. With a good Q that is a large ridge,
+and a short interval.
 
 Moments serve every discount, so that several discounts share each pass over the log.
 """

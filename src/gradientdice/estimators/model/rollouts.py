@@ -1,9 +1,10 @@
 """The policy's value in learned dynamics,
 
-    ρ̂ = (1−γ) E_μ0[V],     V(s) = E_π[r̂(s,a) + γ (1 − p_end(s,a)) V_φ(ŝ')],
+    ρ̂ = (1−γ) E_μ0[V],     V(s) = E[Σ_{t<K} γᵗ S_t r̂_t + γᴷ S_K V_φ(s_K)],
 
-with ŝ', r̂ and p_end from networks that learned the log's transitions, and V_φ fitted to the returns of simulated
-paths. At γ = 1 it is the mean reward of the later half of the paths, where ended ones go on from initial states.
+along paths of the policy in networks that learned the log's transitions, S_t the probability of no end before step t,
+and V_φ fitted to simulated returns. At γ = 1 it is the mean reward of the later half of the paths, where ended ones go
+on from initial states.
 
 It has no influence values, and so no interval: a model's error is not the noise of its rows. The value is wrong where
 the model is, which nothing but a correction by a ratio can mend.
@@ -21,8 +22,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gradientdice.effort import Effort
-from gradientdice.errors import InputError, require_number
+from gradientdice.effort import Effort, require_effort
+from gradientdice.errors import require_number
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.model.needs import require_simulated
 from gradientdice.problem.problem import Problem
@@ -51,9 +52,7 @@ class ModelRollouts:
 
     def __post_init__(self) -> None:
         require_number("discount", self.discount, low=0, high=1)
-        if self.effort not in list(Effort):
-            raise InputError(f"effort must be 'quick', 'normal' or 'thorough', not {self.effort!r}.")
-        object.__setattr__(self, "effort", Effort(self.effort))
+        object.__setattr__(self, "effort", require_effort(self.effort))
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The value in the model, without an interval."""

@@ -19,12 +19,12 @@ from scipy.stats import norm
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.doubly_robust.automatic import fit_evidence
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS, cross_fit
 from gradientdice.estimators.doubly_robust.drl import doubly_robust_answer
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.functions.kernel import RandomFourier
 from gradientdice.inference.bellman import KernelBellmanLoss
-from gradientdice.inference.flow import flow_residuals
 from gradientdice.inference.intervals import Samples, independent_shares, standard_error
 from gradientdice.inference.skew_interval import SkewInterval
 from gradientdice.inference.small_samples import interval_shares
@@ -153,16 +153,8 @@ class PreviousDefault:
         """The answer of the chosen candidate, with its evidence."""
         refuse_solver(self, solver)
         chosen = self.search.chosen
-        assert chosen.answer.ratio is not None
-        ((flow, noise),) = flow_residuals(
-            problem.data, problem.policy, self.discount, [chosen.answer.ratio], problem.seed
-        )
-        evidence = replace(
-            chosen.answer.evidence,
-            misfit=chosen.loss / chosen.noise if chosen.noise > 0 else 0.0,
-            flow=flow / noise if noise > 0 else 0.0,
-            allowance=chosen.allowance(self.confidence),
-        )
+        evidence = fit_evidence(problem, self.discount, chosen.answer, chosen.loss, chosen.noise)
+        evidence = replace(evidence, allowance=chosen.allowance(self.confidence))
         return replace(chosen.answer, evidence=evidence, functions=repr(chosen.functions), method=repr(self), notes=())
 
 
