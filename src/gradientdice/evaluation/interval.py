@@ -14,7 +14,8 @@ from scipy.stats import norm
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.search import FunctionSearch
 from gradientdice.inference.influence import Influence
-from gradientdice.inference.intervals import IntervalMethod, Samples, standard_error
+from gradientdice.inference.intervals import IntervalMethod, standard_error
+from gradientdice.inference.share_sums import Samples
 from gradientdice.inference.skew_interval import SkewInterval
 from gradientdice.inference.small_samples import interval_shares
 from gradientdice.inference.tails import skewness

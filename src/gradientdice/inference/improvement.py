@@ -8,12 +8,16 @@ difference is known better than two intervals beside each other say.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from jaxtyping import Float
+
 from gradientdice.data.transitions import Transitions
 from gradientdice.inference.behavior import behavior_shares
-from gradientdice.inference.intervals import Samples, standard_error
+from gradientdice.inference.intervals import standard_error
 from gradientdice.inference.skew_interval import SkewInterval
 
 Decision = Literal["better", "worse", "undecided"]
@@ -46,7 +50,7 @@ def improvement(
     data: Transitions,
     discount: float,
     value: float,
-    samples: Samples,
+    samples: Sequence[Float[np.ndarray, " _"]],
     confidence: float,
     room: tuple[float, float] = (0.0, 0.0),
 ) -> Improvement | None:

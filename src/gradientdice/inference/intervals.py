@@ -20,11 +20,10 @@ from scipy.stats import chi2, t
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count, require_number
 from gradientdice.inference.influence import Influence
+from gradientdice.inference.share_sums import Samples, ShareSums, central_sums
 
-Samples = list[Float[np.ndarray, " _"]]
 
-
-def independent_shares(influence: Influence, data: Transitions) -> Samples:
+def independent_shares(influence: Influence, data: Transitions) -> list[Float[np.ndarray, " _"]]:
     """The shares by independent unit: clustered by episode if episodes are given, and copies with their original.
 
     Initial states that are the episodes' own first states belong to their episodes; others are units of their own.
@@ -54,7 +53,7 @@ def standard_error(samples: Samples) -> float:
                 "An interval needs at least two independent units, and the log has one row or one episode. Give more, "
                 "or leave episodes out if the rows of the one episode are independent."
             )
-        total += n / (n - 1) * float(np.sum((shares - shares.mean()) ** 2))
+        total += n / (n - 1) * float(central_sums(shares, 2)[2])
     return math.sqrt(total)
 
 
@@ -83,6 +82,17 @@ def require_method(method: object) -> IntervalMethod:
             f"{method!r:.60}."
         )
     return method
+
+
+def one_by_one(method: object, samples: Samples) -> list[Float[np.ndarray, " _"]]:
+    """The shares themselves, for a method that resamples or reweights them; refused where only their sums are known."""
+    each = [shares for shares in samples if not isinstance(shares, ShareSums)]
+    if len(each) < len(samples):
+        raise InputError(
+            f"{type(method).__name__} needs the shares of all rows or episodes in memory, and a scanned log gives only "
+            "their sums: use SkewInterval() or NormalInterval(), or load the log."
+        )
+    return each
 
 
 @dataclass(frozen=True)
@@ -115,7 +125,7 @@ class BootstrapInterval:
         """(low, high)."""
         rng = np.random.default_rng(seed)
         shift, variance = np.zeros(self.replications), np.zeros(self.replications)
-        for shares in samples:
+        for shares in one_by_one(self, samples):
             n = len(shares)
             # Resamples in blocks, so that many units need no more than some tens of megabytes.
             block = max(1, 4_000_000 // n)
@@ -142,12 +152,13 @@ class EmpiricalLikelihood:
 
     def interval(self, value: float, samples: Samples, confidence: float, seed: int) -> tuple[float, float]:
         """(low, high)."""
-        if len(samples) > 1:
+        each = one_by_one(self, samples)
+        if len(each) > 1:
             # Two independent samples: the joint profile is that of their sum, to first order a common scale.
             errors = [standard_error([shares]) for shares in samples]
             main = int(np.argmax(errors))
-            samples = [samples[main] * (math.hypot(*errors) / max(errors[main], 1e-300))]
-        shares = samples[0] * len(samples[0])
+            each = [each[main] * (math.hypot(*errors) / max(errors[main], 1e-300))]
+        shares, samples = each[0] * len(each[0]), [each[0]]
         limit = float(chi2.ppf(confidence, 1))
         error = standard_error(samples)
         if error == 0:

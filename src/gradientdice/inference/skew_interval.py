@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t
 
-from gradientdice.inference.intervals import NormalInterval, Samples, degrees_of_freedom, standard_error
+from gradientdice.inference.intervals import NormalInterval, degrees_of_freedom, standard_error
+from gradientdice.inference.share_sums import Samples
 from gradientdice.inference.tails import SKEWED, largest_skewness, skewness
 
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
+from gradientdice.data.copies import mixed
 from gradientdice.inference.influence import Influence
-from gradientdice.inference.intervals import Samples, independent_shares
+from gradientdice.inference.intervals import independent_shares
 from gradientdice.problem.problem import Problem
 
 # Shares of a pair that add up to less than this part of the error were fitted by the pair's own mean.
@@ -24,63 +25,109 @@ FITTED = 1e-6
 ROUNDING = 1e-12
 
 
-def interval_shares(influence: Influence, problem: Problem) -> Samples:
+def interval_shares(influence: Influence, problem: Problem) -> list[Float[np.ndarray, " _"]]:
     """The shares by independent unit, corrected for pairs with few rows where a table fitted their means."""
-    pairs = FittedPairs.of(influence, problem)
-    if pairs is None:
+    rows = None if problem.support is None else _pair_rows(influence, problem)
+    fitted = None if rows is None else PairSums.of(rows).fitted(float(np.abs(problem.data.rewards).max()))
+    if rows is None or fitted is None:
         return independent_shares(influence, problem.data)
-    shares = independent_shares(pairs.corrected(influence), problem.data)
+    shares = independent_shares(replace(influence, rows=fitted.corrected(rows)), problem.data)
     # Random signs need not cancel, and methods that resample or reweight the shares need a mean of 0.
-    return [of_one - of_one.mean() for of_one in shares] if pairs.once.any() else shares
+    return [of_one - of_one.mean() for of_one in shares] if rows.once.any() else shares
 
 
 @dataclass(frozen=True, eq=False)
-class FittedPairs:
-    """The rows of a table's pairs.
+class PairRows:
+    """Some rows of a table's log, as members of their pairs.
 
     Attributes:
+        pair: (n,) the number of each row's pair.
         leverage: (n,) each row's part in the weight of its pair, with that of its exact copies.
-        mass: (n,) weight · ratio, in the units of the shares: share = mass · residual.
+        shares: (n,) its share in the error.
+        mass: (n,) weight · ratio / total weight.
+        residual: (n,) r + γV' − Q.
     """
 
+    pair: Int[np.ndarray, " n"]
     leverage: Float[np.ndarray, " n"]
+    shares: Float[np.ndarray, " n"]
     mass: Float[np.ndarray, " n"]
-
-    @classmethod
-    def of(cls, influence: Influence, problem: Problem) -> FittedPairs | None:
-        """The pairs; None if it is no table, or the rows were not fitted by the pairs' own means."""
-        if problem.support is None:
-            return None
-        data, table = problem.data, problem.support.table
-        pair = table.index(data.states) * table.table.num_actions + data.actions
-        shares, weights = influence.rows, data.row_weights
-        product = weights * influence.ratio / weights.sum()
-        with_residual = product * influence.residual
-        # Rounding, where all residuals are 0.
-        least = ROUNDING * float(np.linalg.norm(product)) * float(np.abs(data.rewards).max())
-        if np.abs(np.bincount(pair, shares)).max() > max(FITTED * float(np.linalg.norm(shares)), least):
-            return None
-        # Estimators differ in what their ratio is one to, by a constant.
-        size = float(with_residual @ with_residual)
-        unit = float(shares @ with_residual) / size if size > least**2 else 1.0
-        total = np.bincount(pair, weights)[pair]
-        # A row and its exact copies are one observation.
-        own = np.bincount(data.units.original, weights, minlength=len(data))[data.units.original]
-        return cls(np.divide(own, total, out=np.zeros_like(total), where=total > 0), unit * product)
+    residual: Float[np.ndarray, " n"]
 
     @property
     def once(self) -> Bool[np.ndarray, " n"]:
         """Whether a row is the only one of its pair."""
         return self.leverage > 1 - 1e-9
 
-    def corrected(self, influence: Influence) -> Influence:
-        """The influence values with the rows' shares as large as the noise is."""
-        once = self.once
-        shares = influence.rows / np.sqrt(np.where(once, 1.0, 1 - self.leverage))
-        known = float(self.mass[~once] @ self.mass[~once])
-        if once.any() and known > 0:
-            noise = np.sqrt(float(shares[~once] @ shares[~once]) / known)
-            # Signs are random so that the shares of an episode add their variances.
-            signs = np.random.default_rng(0).choice([-1.0, 1.0], size=int(once.sum()))
-            shares[once] = signs * noise * self.mass[once]
-        return replace(influence, rows=shares)
+
+@dataclass(frozen=True, eq=False)
+class PairSums:
+    """Sums over rows of what the correction reads; those of two parts of a log add up.
+
+    Attributes:
+        of_pairs: (P,) the sum of each pair's shares.
+        totals: Σ share², Σ share · mass · residual, Σ (mass · residual)², Σ mass², and over the rows of pairs that have
+            others Σ share² / (1 − h) and Σ mass².
+    """
+
+    of_pairs: Float[np.ndarray, " P"]
+    totals: Float[np.ndarray, " totals"]
+
+    @classmethod
+    def of(cls, rows: PairRows, copies: Float[np.ndarray, " n"] | None = None, pairs: int = 0) -> PairSums:
+        """The sums over some rows, each as often as `copies` says."""
+        counts = np.ones(len(rows.pair)) if copies is None else copies
+        shares, with_residual, repeated = rows.shares, rows.mass * rows.residual, ~rows.once
+        noise = np.divide(shares**2, 1 - rows.leverage, out=np.zeros(len(shares)), where=repeated)
+        squares = (shares**2, shares * with_residual, with_residual**2, rows.mass**2, noise, repeated * rows.mass**2)
+        return cls(
+            np.bincount(rows.pair, shares * counts, minlength=pairs), np.array([counts @ part for part in squares])
+        )
+
+    def __add__(self, other: PairSums) -> PairSums:
+        return PairSums(self.of_pairs + other.of_pairs, self.totals + other.totals)
+
+    def fitted(self, largest_reward: float) -> FittedPairs | None:
+        """How the shares are corrected; None if the rows were not fitted by the pairs' own means."""
+        size, along, length, mass, noise, known = (float(total) for total in self.totals)
+        # Rounding, where all residuals are 0.
+        least = ROUNDING * np.sqrt(mass) * largest_reward
+        if np.abs(self.of_pairs).max() > max(FITTED * np.sqrt(size), least):
+            return None
+        # Estimators differ in what their ratio is one to, by a constant.
+        unit = along / length if length > least**2 else 1.0
+        return FittedPairs(unit * np.sqrt(noise / (unit**2 * known)) if known > 0 and unit != 0 else 0.0)
+
+
+@dataclass(frozen=True)
+class FittedPairs:
+    """How the shares of a table's rows are made as large as the noise is.
+
+    Attributes:
+        noise: the share of a row of mass 1 whose pair has no other: the noise of the other pairs, pooled.
+    """
+
+    noise: float
+
+    def corrected(self, rows: PairRows) -> Float[np.ndarray, " n"]:
+        """The shares of some rows; those of rows without others in their pair stay where no noise is known."""
+        once = rows.once
+        shares = rows.shares / np.sqrt(np.where(once, 1.0, 1 - rows.leverage))
+        if self.noise and once.any():
+            # Signs are random so that the shares of an episode add their variances; a pair has its own, wherever its
+            # row is.
+            signs = 1.0 - 2.0 * (mixed(rows.pair[once].astype(np.uint64)) % np.uint64(2))
+            shares[once] = signs * self.noise * rows.mass[once]
+        return shares
+
+
+def _pair_rows(influence: Influence, problem: Problem) -> PairRows:
+    assert problem.support is not None
+    data, table = problem.data, problem.support.table
+    pair = table.index(data.states) * table.table.num_actions + data.actions
+    weights = data.row_weights
+    total = np.bincount(pair, weights)[pair]
+    # A row and its exact copies are one observation.
+    own = np.bincount(data.units.original, weights, minlength=len(data))[data.units.original]
+    leverage = np.divide(own, total, out=np.zeros_like(total), where=total > 0)
+    return PairRows(pair, leverage, influence.rows, weights * influence.ratio / weights.sum(), influence.residual)

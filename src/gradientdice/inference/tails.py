@@ -17,9 +17,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from jaxtyping import Float
 
 from gradientdice.inference.checks import Check, below
-from gradientdice.inference.intervals import Samples, standard_error
+from gradientdice.inference.intervals import standard_error
+from gradientdice.inference.share_sums import Samples, central_sums, largest_share, times_power_of_two
 
 # On the problems of `experiments/traps` that thresholds are set on, 88 of 100 logs with exponential rewards stay below
 # it, and 2 of 100 with Pareto(2.5) rewards. At 0.2 about 18% of the latter would, of which some 80% are covered. About
@@ -31,8 +33,8 @@ FEW = 0.6
 
 def skewness(samples: Samples) -> float:
     """The skewness of the estimate's error; 0 where there is none."""
-    samples = _scaled(samples)
-    squares, cubes = _power(samples, 2), _power(samples, 3)
+    sums = _scaled_sums(samples)
+    squares, cubes = _power(sums, 2), _power(sums, 3)
     return cubes / squares**1.5 if squares > 0 else 0.0
 
 
@@ -43,17 +45,23 @@ def largest_skewness(samples: Samples) -> float:
     c² − Σc²/n. The variance of g for normal shares, 6/n² with one kind of them, is taken off: that there are few units
     is for another check to say.
     """
-    samples = _scaled(samples)
-    squares, cubes = _power(samples, 2), _power(samples, 3)
+    sums = _scaled_sums(samples)
+    squares, cubes = _power(sums, 2), _power(sums, 3)
     if squares <= 0:
         return 0.0
     variance = 0.0
-    for shares in samples:
-        centred = _centred(shares)
-        second = centred**2 - np.mean(centred**2)
-        third = centred**3 - np.mean(centred**3) - 3 * centred * np.mean(centred**2)
-        variance += float(np.sum((third / squares**1.5 - 1.5 * cubes * second / squares**2.5) ** 2))
-        variance -= 6 * (float(centred @ centred) / squares) ** 3 / len(shares) ** 2
+    for of_one in sums:
+        count, _, second, third, *_ = of_one
+        # The coefficients of 1, c, c² and c³ in a share's part of g's error.
+        part = np.array(
+            [
+                -third / count / squares**1.5 + 1.5 * cubes * second / count / squares**2.5,
+                -3 * second / count / squares**1.5,
+                -1.5 * cubes / squares**2.5,
+                1 / squares**1.5,
+            ]
+        )
+        variance += float(np.convolve(part, part) @ of_one) - 6 * float(second / squares) ** 3 / count**2
     return abs(cubes / squares**1.5) + 2 * math.sqrt(max(variance, 0.0))
 
 
@@ -78,17 +86,13 @@ def tail_check(samples: Samples, room: float = 0.0) -> Check:
     )
 
 
-def _scaled(samples: Samples) -> Samples:
-    """The shares in a unit of their own size: powers of rounding errors would underflow."""
-    largest = max(float(np.abs(_centred(shares)).max()) for shares in samples)
+def _scaled_sums(samples: Samples) -> list[Float[np.ndarray, " powers"]]:
+    """Sums of powers of the shares around their mean, in a unit of their own size: powers of tiny ones underflow."""
+    largest = max(largest_share(shares) for shares in samples)
     # A power of two, so that nothing is rounded.
-    return [np.ldexp(shares, -math.frexp(largest)[1]) for shares in samples]
+    return [central_sums(times_power_of_two(shares, -math.frexp(largest)[1])) for shares in samples]
 
 
-def _centred(shares: np.ndarray) -> np.ndarray:
-    return shares - shares.mean()
-
-
-def _power(samples: Samples, power: int) -> float:
+def _power(sums: list[Float[np.ndarray, " powers"]], power: int) -> float:
     """The sum of a power of the shares, each kind around its mean."""
-    return sum(float(np.sum(_centred(shares) ** power)) for shares in samples)
+    return sum(float(of_one[power]) for of_one in sums)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gradientdice.inference.checks import Check, above
 from gradientdice.inference.influence import Influence
-from gradientdice.inference.intervals import Samples, degrees_of_freedom, varied_starts
+from gradientdice.inference.intervals import degrees_of_freedom, varied_starts
+from gradientdice.inference.share_sums import Samples
 
 # So many initial states that are all alike are taken for a start that is always the same: other starts are then
 # rarer than 10%, with 95% confidence.
