@@ -10,7 +10,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.atomic import write_atomically
-from gradientdice.solvers.stochastic.checkpoint import load_checkpoint, save_checkpoint
+from gradientdice.checkpoint import load_checkpoint, save_checkpoint
 from reliability.faults import KINDS, disk_full_after, full_disks, save_log, save_text
 
 

@@ -1,5 +1,7 @@
 from . import mdp as mdp
 from .data.files import load as load
+from .data.scan.log import ScannedLog as ScannedLog
+from .data.scan.log import scan as scan
 from .data.transitions import Transitions as Transitions
 from .errors import FileError as FileError
 from .errors import InputError as InputError

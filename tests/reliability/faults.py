@@ -12,7 +12,7 @@ import numpy as np
 
 import gradientdice as gd
 from gradientdice.atomic import write_atomically
-from gradientdice.solvers.stochastic.checkpoint import save_checkpoint
+from gradientdice.checkpoint import save_checkpoint
 
 GOOD: Any = {"states": [0, 1, 2], "actions": [0, 1, 0], "rewards": [0.0, 1.0, 2.0], "next_states": [1, 2, 0]}
 

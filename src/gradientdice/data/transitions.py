@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer, Num
@@ -59,6 +59,9 @@ class Transitions:
     episodes: Integer[np.ndarray, " n"] | None = None
     weights: Float[np.ndarray, " n"] | None = None
     behavior_log_probs: Float[np.ndarray, " n"] | None = None
+
+    # Fields with one row per initial state, of which there may be any number.
+    _BY_START: ClassVar[tuple[str, ...]] = ("initial_states",)
 
     if TYPE_CHECKING:
         # Whatever NumPy takes is taken; the fields are arrays.
@@ -151,6 +154,11 @@ class Transitions:
         """Which rows belong together because they are not independent: those of an episode, and exact copies."""
         return independent_units(self)
 
+    @property
+    def distinct_rows(self) -> Float[np.ndarray, " n"]:
+        """How many rows of the log each of these stands for: 0 where it counts 0 times, or is a copy."""
+        return self.units.distinct.astype(np.float64)
+
     def redirected(
         self, next_states: Num[np.ndarray, "n ..."], starts: Num[np.ndarray, "n0 ..."] | None
     ) -> Transitions:
@@ -207,7 +215,7 @@ class Transitions:
                 raise InputError(f"{name} has rows without numbers (shape {array.shape}): give at least one column.")
         for field in fields(self):
             array = getattr(self, field.name)
-            if array is None or field.name == "initial_states":
+            if array is None or field.name in self._BY_START:
                 continue
             if len(array) != n:
                 raise InputError(f"{field.name} has {len(array)} rows but states has {n}: one row per transition.")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from gradientdice.estimators.answer import Answer, Estimator
+from gradientdice.evaluation.interval import ErrorShares
 from gradientdice.inference.checks import Check
 from gradientdice.inference.copied import copied_rows
 from gradientdice.inference.gaps import gap_check
 from gradientdice.inference.late_actions import late_actions_check
 from gradientdice.inference.markov import whole_state_checks
 from gradientdice.inference.shifted import shifted_checks
-from gradientdice.inference.small_samples import interval_shares
 from gradientdice.inference.tails import tail_check
-from gradientdice.inference.units import alike_starts, starts_check, units_check
+from gradientdice.inference.units import starts_check, units_check
 from gradientdice.inference.unlogged import once_logged, repeats_of
 from gradientdice.problem.problem import Problem
 
@@ -52,15 +52,18 @@ def _enough_observations(problem: Problem, estimator: Estimator, answer: Answer)
     """Whether the error is shared by enough observations, as the influence values tell."""
     if answer.influence is None:
         return
-    samples = interval_shares(answer.influence, problem)
-    yield tail_check(samples, answer.evidence.room)
-    yield units_check(samples)
-    count = alike_starts(answer.influence)
-    if count is not None:
-        yield starts_check(count)
+    yield from enough_observations(ErrorShares.of(answer.influence, problem), answer.evidence.room)
 
 
-def _repeats(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
+def enough_observations(shares: ErrorShares, room: float) -> Iterable[Check]:
+    """The same from the shares; `room` is how much wider the interval is than their sampling noise makes it."""
+    yield tail_check(shares.samples, room)
+    yield units_check(shares.samples)
+    if shares.alike is not None:
+        yield starts_check(shares.alike)
+
+
+def repeats(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
     """With a table, whether pairs have rows enough to show how their outcomes vary."""
     if problem.support is not None and answer.ratio is not None:
         yield once_logged(problem.data, answer.ratio, repeats_of(problem))
@@ -68,16 +71,14 @@ def _repeats(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable
 
 # Each gives the checks that apply to an answer. One that looks at the log alone computes its figure once, with
 # `problem.once`, since `compare` asks for every estimator's answer on one problem.
-TESTS: tuple[Callable[[Problem, Estimator, Answer], Iterable[Check]], ...] = (
-    _whole_state,
-    _next_states,
-    _columns,
-    _copies,
-    _enough_observations,
-    _repeats,
-)
+Test = Callable[[Problem, Estimator, Answer], Iterable[Check]]
+# Those that look at rows and at what comes before and after them: a part of a large log shows as much.
+ROW_TESTS: tuple[Test, ...] = (_whole_state, _next_states, _columns, _copies)
+TESTS: tuple[Test, ...] = (*ROW_TESTS, _enough_observations, repeats)
 
 
-def assumption_checks(problem: Problem, estimator: Estimator, answer: Answer) -> tuple[Check, ...]:
+def assumption_checks(
+    problem: Problem, estimator: Estimator, answer: Answer, tests: tuple[Test, ...] = TESTS
+) -> tuple[Check, ...]:
     """What the tests found."""
-    return tuple(check for test in TESTS for check in test(problem, estimator, answer))
+    return tuple(check for test in tests for check in test(problem, estimator, answer))

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gradientdice.data.files.reading import as_path
+from gradientdice.data.scan.log import ScannedLog
+from gradientdice.data.scan.passes import Run
 from gradientdice.data.transitions import Transitions
 from gradientdice.effort import Effort, require_effort
 from gradientdice.errors import InputError
@@ -16,17 +18,19 @@ from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.estimators import chosen_estimator
 from gradientdice.evaluation.finish import finish
 from gradientdice.evaluation.interval import Intervals
+from gradientdice.evaluation.scan.evaluate import evaluate_scanned
 from gradientdice.functions import Functions
 from gradientdice.inference.intervals import IntervalMethod, require_confidence, require_method
 from gradientdice.inference.skew_interval import SkewInterval
 from gradientdice.policies import Policy
 from gradientdice.problem.entrance import explained_starts
 from gradientdice.problem.problem import Problem
+from gradientdice.problem.scan.asked import as_asked
 from gradientdice.solvers.saddle import SaddleObjective, Solver
 
 
 def evaluate(
-    data: Transitions,
+    data: Transitions | ScannedLog,
     policy: Policy,
     estimator: Estimator | SaddleObjective | None = None,
     *,
@@ -43,7 +47,7 @@ def evaluate(
     """How well would this policy do?
 
     Args:
-        data: the log.
+        data: the log, in memory or scanned (`scan`): then in closed form, with a table or with given features.
         policy: the policy to evaluate.
         estimator: by default `Automatic`: GradientDICE where the functions are known, else doubly robust with
             kernel features and several candidates for Q; any of
@@ -60,7 +64,7 @@ def evaluate(
         progress: None shows a progress bar on a terminal once the work has taken two seconds, True from the start,
             False never.
         checkpoint: with a stochastic solver, a folder to which the training writes as it goes and from which it goes
-            on.
+            on; with a scanned log the same for the passes over it.
 
     Returns:
         The value, its interval, diagnostics and a verdict.
@@ -80,6 +84,10 @@ def evaluate(
     method = SkewInterval() if interval is None else require_method(interval)
     intervals = Intervals(method, require_confidence(confidence), required=interval is not None)
     chosen = chosen_estimator(estimator, discount)
+    if isinstance(data, ScannedLog):
+        run = Run(None if checkpoint is None else as_path(checkpoint), progress)
+        asked = as_asked(data, policy, functions, seed, run)
+        return evaluate_scanned(asked, chosen, intervals, require_solver(solver))
     solver = _with_checkpoint(require_solver(solver), checkpoint)
     problem = Problem(data, policy, functions, seed, searching(chosen.discount), progress, require_effort(effort))
     return evaluate_problem(problem, chosen, intervals, solver)
@@ -99,7 +107,8 @@ def _with_checkpoint(solver: Any, checkpoint: str | Path | None) -> Any:
         return solver
     if not hasattr(solver, "checkpoint"):
         raise InputError(
-            "checkpoint= is for training by a stochastic solver: give solver=PrimalDual(…) too, or leave it out."
+            "checkpoint= is for a scanned log, or for training by a stochastic solver: give solver=PrimalDual(…) too, "
+            "or leave it out."
         )
     return replace(solver, checkpoint=as_path(checkpoint))
 

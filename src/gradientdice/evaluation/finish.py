@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-
-import numpy as np
+from typing import Any
 
 from gradientdice.errors import InputError
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.estimators.doubly_robust.search import FunctionSearch
 from gradientdice.evaluation.assumptions import assumption_checks
 from gradientdice.evaluation.estimate import Estimate
-from gradientdice.evaluation.interval import Intervals, WholeInterval, whole_interval
-from gradientdice.inference.behavior import BehaviorValue, behavior_value
+from gradientdice.evaluation.facts import LogFacts, facts_in_memory
+from gradientdice.evaluation.interval import ErrorShares, Intervals, WholeInterval, whole_interval
 from gradientdice.inference.checks import Check
-from gradientdice.inference.diagnostics import diagnose
 from gradientdice.inference.evidence import Evidence
 from gradientdice.inference.misfit import bellman_misfit
-from gradientdice.inference.movement import movements
-from gradientdice.inference.possible import PossibleRange
 from gradientdice.inference.unlogged import UnloggedError, repeats_of, unlogged_error
 from gradientdice.inference.width import width_checks
 from gradientdice.problem.problem import Problem
@@ -31,11 +27,11 @@ def finish(
     problem: Problem, estimator: Estimator, answer: Answer, intervals: Intervals, solver: object = None
 ) -> Estimate:
     """The answer with its interval, diagnostics and provenance."""
-    answer = _with_evidence(problem, estimator, answer, intervals.confidence)
+    answer = with_evidence(problem, estimator, answer, intervals.confidence)
     whole = None
     if answer.influence is not None:
-        search = _search_behind(problem, answer)
-        whole = whole_interval(problem, estimator.discount, answer, intervals, search)
+        search, shares = _search_behind(problem, answer), ErrorShares.of(answer.influence, problem)
+        whole = whole_interval(problem, estimator.discount, answer, intervals, shares, search)
         known = replace(answer.evidence, room=whole.room)
         answer = replace(answer, evidence=known, notes=(*answer.notes, *whole.notes))
     elif intervals.required:
@@ -43,55 +39,68 @@ def finish(
             f"interval= cannot be used: {answer.method or repr(estimator)} gives no influence values here. Leave it "
             "out, or use the closed form."
         )
-    data, ratio, evidence = problem.data, answer.ratio, answer.evidence
-    possible = PossibleRange.of(data, estimator.discount)
-    behavior = behavior_value(data, estimator.discount, intervals.confidence)
+    checks = assumption_checks(problem, estimator, answer)
+    facts = facts_in_memory(problem, estimator.discount, answer, intervals.confidence, checks)
+    made = provenance(seed=problem.seed, solver=repr(solver), rows=facts.rows)
+    return assembled(answer, whole, facts, estimator, intervals.confidence, made)
+
+
+def assembled(
+    answer: Answer,
+    whole: WholeInterval | None,
+    facts: LogFacts,
+    estimator: Estimator,
+    confidence: float,
+    made: dict[str, Any],
+) -> Estimate:
+    """An estimate from its parts.
+
+    Args:
+        answer: with its evidence complete.
+        whole: its interval; None without influence values.
+        facts: the log beside it.
+        estimator: what answered.
+        confidence: of the interval.
+        made: versions and settings.
+    """
+    possible = facts.possible
     outside = possible.check(answer.value)
-    diagnostics = None
-    if ratio is not None and evidence.mean_ratio is not None:
-        diagnostics = diagnose(data, ratio, evidence, answer.solution)
     return Estimate(
         value=possible.cut(answer.value),
         interval=None if whole is None else possible.cut_interval(whole.ends),
         standard_error=None if whole is None else whole.standard_error,
         sampling_error=None if whole is None else whole.sampling_error,
-        confidence=intervals.confidence,
+        confidence=confidence,
         discount=estimator.discount,
         estimator=answer.method or repr(estimator),
         functions=answer.functions,
-        ratio=ratio,
-        behavior=behavior,
-        behavior_mean=float(np.average(data.rewards, weights=data.row_weights)),
-        diagnostics=diagnostics,
+        ratio=answer.ratio,
+        behavior=facts.behavior,
+        behavior_mean=facts.mean_reward,
+        diagnostics=facts.diagnostics,
         status=answer.status,
         solution=answer.solution,
-        num_rows=len(data),
-        num_clusters=data.units.count,
-        movements=() if ratio is None else movements(data, ratio, data.row_weights),
+        num_rows=facts.rows,
+        num_clusters=facts.units,
+        movements=facts.movements,
         notes=answer.notes if outside is None else (*answer.notes, f"{outside.meaning}: it was cut to the nearest"),
         cautions=answer.cautions,
-        provenance=provenance(seed=problem.seed, solver=repr(solver), rows=len(data)),
+        provenance=made,
         further_checks=(
             *([] if outside is None else [outside]),
-            *_width(problem, answer, whole, possible, behavior),
-            *assumption_checks(problem, estimator, answer),
+            *_width(answer, whole, facts),
+            *facts.checks,
         ),
         uncut_value=None if outside is None else answer.value,
     )
 
 
-def _width(
-    problem: Problem,
-    answer: Answer,
-    whole: WholeInterval | None,
-    possible: PossibleRange,
-    behavior: BehaviorValue | None,
-) -> list[Check]:
+def _width(answer: Answer, whole: WholeInterval | None, facts: LogFacts) -> list[Check]:
     """Whether the interval is narrow enough to decide on, if there is one."""
     if whole is None:
         return []
     half = (whole.ends[1] - whole.ends[0]) / 2
-    return list(width_checks(problem.data, answer.value, half, possible, behavior))
+    return list(width_checks(facts.reward_deviation, answer.value, half, facts.possible, facts.behavior))
 
 
 def _search_behind(problem: Problem, answer: Answer) -> FunctionSearch | None:
@@ -102,7 +111,7 @@ def _search_behind(problem: Problem, answer: Answer) -> FunctionSearch | None:
     return problem.chosen
 
 
-def _with_evidence(problem: Problem, estimator: Estimator, answer: Answer, confidence: float) -> Answer:
+def with_evidence(problem: Problem, estimator: Estimator, answer: Answer, confidence: float) -> Answer:
     """What only the front door knows: the misfit of the functions, unlogged steps, what the search found."""
     evidence, notes, cautions = answer.evidence, answer.notes, answer.cautions
     functions = answer.functions

@@ -64,8 +64,31 @@ class WholeInterval:
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class ErrorShares:
+    """The shares in an answer's error.
+
+    Attributes:
+        samples: by independent unit.
+        alike: how many initial states there are, if they are few and alike, as they may be by chance; else None.
+    """
+
+    samples: Samples
+    alike: int | None
+
+    @classmethod
+    def of(cls, influence: Influence, problem: Problem) -> ErrorShares:
+        """Those of a log in memory."""
+        return cls(interval_shares(influence, problem), alike_starts(influence))
+
+
 def whole_interval(
-    problem: Problem, discount: float, answer: Answer, intervals: Intervals, search: FunctionSearch | None
+    problem: Problem,
+    discount: float,
+    answer: Answer,
+    intervals: Intervals,
+    shares: ErrorShares,
+    search: FunctionSearch | None = None,
 ) -> WholeInterval:
     """The interval of an answer with influence values.
 
@@ -74,13 +97,13 @@ def whole_interval(
         discount: γ.
         answer: with its evidence complete.
         intervals: how the sampling error's interval is made.
+        shares: in the answer's error.
         search: the search that chose the answer's functions, if one did.
     """
-    assert answer.influence is not None
-    samples = interval_shares(answer.influence, problem)
+    samples = shares.samples
     sampling, error = intervals.of(answer.value, samples, problem.seed), standard_error(samples)
     low, high = sampling if search is None else _spanned(sampling, answer, search, intervals, problem)
-    below, above, notes = _unseen_starts(problem, discount, answer.influence, intervals.confidence)
+    below, above, notes = _unseen_starts(problem, discount, shares.alike, intervals.confidence)
     margin = answer.evidence.allowance + answer.evidence.unlogged_error
     ends = low - below - margin, high + above + margin
     width = sampling[1] - sampling[0]
@@ -114,13 +137,12 @@ def _skew_notes(samples: Samples, intervals: Intervals) -> tuple[str, ...]:
 
 
 def _unseen_starts(
-    problem: Problem, discount: float, influence: Influence, confidence: float
+    problem: Problem, discount: float, count: int | None, confidence: float
 ) -> tuple[float, float, tuple[str, ...]]:
     """Room below and above for starts that a few initial states, all alike, do not show; and a note.
 
     With a table, they are worth no more than the best of its states and no less than the worst.
     """
-    count = alike_starts(influence)
     if count is None or problem.support is None or discount == 1:
         return 0.0, 0.0, ()
     solved = problem.tabular_solution(discount)

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from gradientdice.data.transitions import Transitions
 from gradientdice.inference.checks import Check, Verdict, above, below, worst
 from gradientdice.inference.evidence import Evidence
+from gradientdice.inference.mass import MassSums
 from gradientdice.solvers.solution import Solution
 from gradientdice.solvers.stochastic.convergence import (
     DRIFT_ALARM,
@@ -188,23 +189,22 @@ def diagnose(
         evidence: what the estimator knows beside it, its mean ratio among it.
         solution: the solve behind it, if there is one.
     """
-    weights = data.row_weights
-    mass = np.abs(weights * ratio)
-    # In units of the largest, so that squares of tiny weights do not vanish.
-    mass = mass / mass.max() if mass.max() > 0 else np.ones(len(ratio))
-    total = float(mass.sum())
-    size = total**2 / float(np.sum(mass**2))
-    top = max(1, len(ratio) // 1000)
+    density = ratio if evidence.density is None else evidence.density
+    return diagnose_mass(MassSums.of(data.row_weights * ratio, density), evidence, solution)
+
+
+def diagnose_mass(mass: MassSums, evidence: Evidence, solution: Solution | None) -> Diagnostics:
+    """The same from sums over the rows."""
     stats = {} if solution is None else solution.stats
     params = int(stats.get("num_features", 0 if solution is None else len(solution.ratio_params)))
     return Diagnostics(
-        effective_sample_size=size,
-        effective_share=size / len(ratio),
+        effective_sample_size=mass.effective_size,
+        effective_share=mass.effective_size / mass.count,
         mean_ratio_error=(1.0 if evidence.mean_ratio is None else evidence.mean_ratio) - 1,
-        negative_share=float(mass[ratio < 0].sum()) / total,
-        largest_share=float(np.partition(mass, len(mass) - top)[-top:].sum()) / total,
-        tail_index=_hill(mass),
-        thin_mass=float(mass[(ratio if evidence.density is None else evidence.density) > 20].sum()) / total,
+        negative_share=mass.share(mass.negative),
+        largest_share=mass.largest_share,
+        tail_index=mass.tail_index,
+        thin_mass=mass.share(mass.thin),
         condition_number=float(stats.get("condition_number", 1.0)),
         rank=int(stats.get("rank", params)),
         num_features=params,
@@ -215,15 +215,3 @@ def diagnose(
         drift=stats.get("drift"),
         learned=solution is not None and solution.curve is not None,
     )
-
-
-def _hill(mass: np.ndarray) -> float:
-    """Hill's tail index from the largest √n values; infinite where they are all equal."""
-    count = max(2, int(math.sqrt(len(mass))))
-    if len(mass) <= count:
-        return math.inf
-    top = np.sort(np.partition(mass, len(mass) - count - 1)[-count - 1 :])
-    if top[0] <= 0:
-        return math.inf
-    excess = float(np.mean(np.log(top[1:] / top[0])))
-    return 1 / excess if excess > 0 else math.inf

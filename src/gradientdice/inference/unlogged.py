@@ -76,10 +76,12 @@ class Repeats:
     Attributes:
         rows: (n,) how many rows have the pair of each row; rows of weight 0 are none.
         differing: (n,) which share of these have another reward or next state than most of them.
+        copies: (n,) how many rows of the log that count each of these stands for.
     """
 
     rows: Int[np.ndarray, " n"]
     differing: Float[np.ndarray, " n"]
+    copies: Float[np.ndarray, " n"]
 
     @classmethod
     def of(cls, data: Transitions) -> Repeats:
@@ -92,7 +94,7 @@ class Repeats:
         usual = np.zeros(len(rows))
         np.maximum.at(usual, pair, alike[outcome])
         rows = np.maximum(rows, 1)
-        return cls(rows[pair].astype(np.int64), (1 - usual / rows)[pair] * counted)
+        return cls(rows[pair].astype(np.int64), (1 - usual / rows)[pair], counted)
 
 
 def _numbered(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -111,8 +113,9 @@ def unlogged_error(solved: TabularSolution, unlogged: float, repeats: Repeats, c
         confidence: of the interval.
     """
     used = solved.ratio > 0
-    could = float(np.sum(1 - 1 / repeats.rows[used]))
-    did = float(np.sum(repeats.differing[used]))
+    copies = repeats.copies[used]
+    could = float(copies @ (1 - 1 / repeats.rows[used]))
+    did = float(copies @ repeats.differing[used])
     outcomes = 0.0
     if did < FEW:
         level = 0.5 + confidence / 2

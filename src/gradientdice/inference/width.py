@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from gradientdice.data.transitions import Transitions
 from gradientdice.inference.behavior import BehaviorValue
 from gradientdice.inference.checks import Check, below
 from gradientdice.inference.possible import PossibleRange
@@ -21,12 +18,12 @@ ALIKE = 0.25
 
 
 def width_checks(
-    data: Transitions, value: float, half_width: float, possible: PossibleRange, behavior: BehaviorValue | None
+    deviation: float, value: float, half_width: float, possible: PossibleRange, behavior: BehaviorValue | None
 ) -> Iterator[Check]:
     """The interval beside the rewards and beside the difference to the behaviour.
 
     Args:
-        data: the log.
+        deviation: the standard deviation of the rewards.
         value: the estimate.
         half_width: half of the interval's length, before it was cut to the possible range.
         possible: the range of the rewards.
@@ -43,14 +40,10 @@ def width_checks(
         "how much of what is possible the interval leaves open to each side",
         "log more data near the target policy",
     )
-    weights = data.row_weights
-    spread = float(
-        np.sqrt(np.average((data.rewards - np.average(data.rewards, weights=weights)) ** 2, weights=weights))
-    )
     difference = 0.0 if behavior is None else abs(value - behavior.value)
     yield below(
         "half-width ÷ what is to be decided",
-        half_width / max(difference, ALIKE * spread),
+        half_width / max(difference, ALIKE * deviation),
         2.0,
         8.0,
         "the interval beside the policy's difference to the behaviour (where they are alike: beside a quarter of the "

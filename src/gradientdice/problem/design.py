@@ -53,11 +53,25 @@ class Design:
 
 
 def feature_rows(
-    data: Transitions, policy: Policy, functions: FeatureMap, rows: slice, rng: np.random.Generator
+    data: Transitions,
+    policy: Policy,
+    functions: FeatureMap,
+    rows: slice,
+    rng: np.random.Generator,
+    absorbing: bool | None = None,
 ) -> Design:
-    """The feature rows of some transitions, without initial states and without the self-loop row."""
+    """The feature rows of some transitions, without initial states and without the self-loop row.
+
+    Args:
+        data: the log.
+        policy: the policy.
+        functions: the function class.
+        rows: which transitions.
+        rng: for policies that can only be sampled.
+        absorbing: whether there is a feature for the absorbing state; None is where an episode of `data` ended.
+    """
     n = len(data.rewards[rows])
-    absorbing = _has_absorbing(data)
+    absorbing = _has_absorbing(data) if absorbing is None else absorbing
     current = functions.at(data.states[rows], data.actions[rows])
     ended = data.terminated[rows] if absorbing and data.terminated is not None else np.zeros(n, dtype=bool)
     # The state after the end means nothing and may be anything: look at the state before it instead.

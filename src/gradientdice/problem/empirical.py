@@ -138,7 +138,7 @@ class EmpiricalMDP:
         the average may depend on where an episode starts, and then the solve refuses the log.
         """
         actions = self._policy.shape[1]
-        rows = np.bincount(self._pair // actions, self._data.units.distinct, minlength=len(self._policy))
+        rows = np.bincount(self._pair // actions, self._data.distinct_rows, minlength=len(self._policy))
         pocket = np.zeros(len(self._policy), dtype=bool)
         classes = closed_classes(self.mdp.state_chain(self._policy))
         self.is_irregular = len(classes) > 1

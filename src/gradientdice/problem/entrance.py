@@ -29,6 +29,11 @@ def require_types(data: object, policy: object) -> None:
     """An error if these are not a log and a policy."""
     if not isinstance(data, Transitions):
         raise InputError(f"data must be Transitions, not {type(data).__name__}: see gradientdice.Transitions and load.")
+    require_policy(policy)
+
+
+def require_policy(policy: object) -> None:
+    """An error if this is no policy."""
     if not isinstance(policy, (TabularPolicy, DiscretePolicy, SamplingPolicy, LoggedPolicy)):
         raise InputError(
             "policy must be a TabularPolicy, DiscretePolicy, SamplingPolicy or LoggedPolicy, "

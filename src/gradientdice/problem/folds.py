@@ -10,9 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
-from gradientdice.functions.rows import add_product
-from gradientdice.problem.design import Design
-from gradientdice.problem.moments import Moments, weighted_sum
+from gradientdice.problem.moments import Moments, MomentSums
 from gradientdice.problem.stream import LogDesign
 
 
@@ -81,59 +79,22 @@ def fold_moments(log: LogDesign, folds: Folds) -> list[Moments]:
 
 def moments_without(log: LogDesign, folds: Folds) -> Iterator[Moments]:
     """The same one after the other, in sums that are updated in place: less memory and time where features are many."""
-    sums: list[_Sums] | None = None
+    sums: list[MomentSums] | None = None
     design = None
     for rows, design in log.chunks():
-        sums = sums or [_Sums.zero(design.width) for _ in range(folds.count)]
+        sums = sums or [MomentSums.zero(design.width) for _ in range(folds.count)]
         for fold, total in enumerate(sums):
             chosen = np.flatnonzero(folds.rows[rows] == fold)
             if len(chosen):
                 total.add(design, chosen)
     assert sums is not None and design is not None
     for fold in range(folds.count):
-        others = _Sums.zero(design.width)
+        others = MomentSums.zero(design.width)
         for number, total in enumerate(sums):
             if number != fold:
                 others.merge(total)
         starts = None if log.initial is None else counted_starts(folds.initial != fold, log.initial_weights)
         yield others.moments().completed(log, design, starts)
-
-
-@dataclass(eq=False)
-class _Sums:
-    """The moments' sums over some rows."""
-
-    gram: np.ndarray
-    next_gram: np.ndarray
-    mean: np.ndarray
-    reward: np.ndarray
-    weight: float = 0.0
-
-    @classmethod
-    def zero(cls, width: int) -> _Sums:
-        return cls(np.zeros((width, width)), np.zeros((width, width)), np.zeros(width), np.zeros(width))
-
-    def add(self, design: Design, rows: Int[np.ndarray, " m"]) -> None:
-        weights, width = design.weights[rows], design.width
-        current, following = design.current.take(rows), design.following.take(rows)
-        add_product(self.gram, current, current, weights)
-        add_product(self.next_gram, following, current, weights)
-        self.mean += weighted_sum(current, weights, width)
-        self.reward += weighted_sum(current, weights * design.rewards[rows], width)
-        self.weight += float(weights.sum())
-
-    def merge(self, other: _Sums) -> None:
-        for name in ("gram", "next_gram", "mean", "reward"):
-            total = getattr(self, name)
-            total += getattr(other, name)
-        self.weight += other.weight
-
-    def moments(self) -> Moments:
-        total = self.weight or 1.0
-        for name in ("gram", "next_gram", "mean", "reward"):
-            sums = getattr(self, name)
-            sums /= total
-        return Moments(self.gram, self.next_gram, self.mean, None, self.reward, self.weight)
 
 
 def counted_starts(marked: Bool[np.ndarray, " n0"], weights: Float[np.ndarray, " n0"]) -> Bool[np.ndarray, " n0"]:

@@ -12,15 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from gradientdice.arrays import as_floats, require_memory
+from gradientdice.data.scan.log import ScannedLog
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, starts_missing
-from gradientdice.functions import LinearFunctions
+from gradientdice.functions import FeatureMap, LinearFunctions
 from gradientdice.functions.linear import RANK_TOLERANCE
-from gradientdice.functions.rows import BlockRows, Rows, cross_product
+from gradientdice.functions.rows import BlockRows, Rows, add_product, cross_product
 from gradientdice.mdp import TabularMDP
 from gradientdice.policies import Policy
 from gradientdice.problem.absorbing import loop_weight
@@ -214,7 +215,7 @@ class Moments:
     @classmethod
     def from_transitions(
         cls,
-        data: Transitions,
+        data: Transitions | ScannedLog,
         policy: Policy,
         functions: LinearFunctions,
         *,
@@ -224,12 +225,16 @@ class Moments:
         """The moments of a log, in chunks: the features of only `chunk_rows` transitions exist at a time.
 
         Args:
-            data: the log.
+            data: the log, in memory or scanned.
             policy: the target policy.
             functions: the function class.
             seed: for policies that can only be sampled.
-            chunk_rows: the number of transitions taken at a time.
+            chunk_rows: the number of transitions taken at a time; a scanned log has its own `batch_rows`.
         """
+        if isinstance(data, ScannedLog):
+            from gradientdice.problem.scan.moments import moments_of_scan
+
+            return moments_of_scan(data, policy, functions, seed)
         return cls.from_design(LogDesign(data, policy, functions, seed=seed, chunk_rows=chunk_rows))
 
     @classmethod
@@ -250,20 +255,74 @@ class Moments:
             design: any chunk of it.
             starts: which of its initial states to use; None is all.
         """
+        if log.initial is None:
+            return self.with_log(log.functions, design)
+        weight = float(log.initial_weights.sum() if starts is None else log.initial_weights[starts].sum())
+        return replace(self, initial=mean_start(log, starts), initial_weight=weight).with_log(log.functions, design)
+
+    def with_log(self, functions: FeatureMap, design: Design) -> Moments:
+        """Moments of rows, with the mean initial row in place, as those of a log: checked, with the self-loop.
+
+        Args:
+            functions: the function class.
+            design: any rows of the log.
+        """
         moments = self
         if design.absorbing:
             loop, weight = self_loop(design), loop_weight(self.weight)
             row = Moments.from_rows(loop, loop, np.zeros(1), np.array([weight]), design.width)
             moments = replace(moments + row, absorbing_weight=weight)
-        if log.initial is not None:
-            weight = float(log.initial_weights.sum() if starts is None else log.initial_weights[starts].sum())
-            moments = replace(moments, initial=mean_start(log, starts), initial_weight=weight)
-        moments = replace(moments, rank_tolerance=log.functions.rank_tolerance)
+        moments = replace(moments, rank_tolerance=functions.rank_tolerance)
         begun = 0.0 if moments.initial is None else np.abs(moments.initial)
         reached = np.abs(moments.next_gram).sum(axis=1) + begun
         own = slice(0, design.width - design.absorbing)
-        require_logged(log.functions, np.diag(moments.gram)[own], reached[own])
+        require_logged(functions, np.diag(moments.gram)[own], reached[own])
         return moments
+
+
+@dataclass(eq=False)
+class MomentSums:
+    """The moments' sums over some rows, updated in place."""
+
+    gram: Float[np.ndarray, "K K"]
+    next_gram: Float[np.ndarray, "K K"]
+    mean: Float[np.ndarray, " K"]
+    reward: Float[np.ndarray, " K"]
+    weight: float = 0.0
+
+    @classmethod
+    def zero(cls, width: int) -> MomentSums:
+        """Those of no rows."""
+        require_memory("The moments of the features", width, width, remedy="Use fewer features or actions.")
+        return cls(np.zeros((width, width)), np.zeros((width, width)), np.zeros(width), np.zeros(width))
+
+    def add(self, design: Design, rows: Int[np.ndarray, " m"] | None = None) -> None:
+        """Adds feature rows; all of them, unless `rows` says which."""
+        weights, rewards, width = design.weights, design.rewards, design.width
+        current, following = design.current, design.following
+        if rows is not None:
+            weights, rewards = weights[rows], rewards[rows]
+            current, following = current.take(rows), following.take(rows)
+        add_product(self.gram, current, current, weights)
+        add_product(self.next_gram, following, current, weights)
+        self.mean += weighted_sum(current, weights, width)
+        self.reward += weighted_sum(current, weights * rewards, width)
+        self.weight += float(weights.sum())
+
+    def merge(self, other: MomentSums) -> None:
+        """Adds the sums over other rows."""
+        for name in ("gram", "next_gram", "mean", "reward"):
+            total = getattr(self, name)
+            total += getattr(other, name)
+        self.weight += other.weight
+
+    def moments(self) -> Moments:
+        """The means; the sums are used up."""
+        total = self.weight or 1.0
+        for name in ("gram", "next_gram", "mean", "reward"):
+            sums = getattr(self, name)
+            sums /= total
+        return Moments(self.gram, self.next_gram, self.mean, None, self.reward, self.weight)
 
 
 def weighted_sum(rows: Rows, weights: np.ndarray, width: int) -> np.ndarray:

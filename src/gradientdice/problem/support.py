@@ -229,7 +229,7 @@ def _redirected(
     # An episode's own first row is logged; only leaving out its fold can lose it, and then the fit refuses it.
     new_starts = starts if starts is None or given_lost is None else np.where(given_lost, first, starts)
     changed = data.redirected(np.where(next_lost, first, data.next_states), new_starts)
-    return changed, next_lost, 0.0 if given_lost is None else float(given_lost.mean())
+    return changed, next_lost, 0.0 if given_lost is None else float(np.average(given_lost, weights=data.start_weights))
 
 
 def _refuse(data: Transitions, policy: Policy, table: LoggedTable, counts: np.ndarray) -> None:

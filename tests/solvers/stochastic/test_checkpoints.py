@@ -14,8 +14,8 @@ import optax
 import pytest
 
 import gradientdice as gd
+from gradientdice.checkpoint import load_checkpoint, save_checkpoint
 from gradientdice.solvers.stochastic import training
-from gradientdice.solvers.stochastic.checkpoint import load_checkpoint, save_checkpoint
 from gradientdice.solvers.stochastic.grid import collect, run_groups
 from problems import known
 from solvers.stochastic.small import group, one_hot_log, same, table_log

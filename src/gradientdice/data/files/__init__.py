@@ -20,7 +20,7 @@ from gradientdice.data.files.reading import nearest, read_columns
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 
-__all__ = ["FIELDS", "load", "read_columns", "save"]
+__all__ = ["FIELDS", "checked_names", "load", "read_columns", "save"]
 
 FIELDS = tuple(field.name for field in fields(Transitions))
 
@@ -35,7 +35,7 @@ def load(path: str | Path, *, columns: dict[str, str] | None = None) -> Transiti
     Raises:
         InputError: if the file is missing, empty, damaged, of another kind, or lacks a field.
     """
-    renamed = _checked_names(columns)
+    renamed = checked_names(columns)
     found, present = read_columns(path, {name: renamed.get(name, name) for name in FIELDS})
     absent = [name for name in renamed if name not in found]
     if absent:
@@ -72,7 +72,8 @@ def save(data: Transitions, path: str | Path) -> None:
     write_atomically(place, lambda target: writer(columns, target))
 
 
-def _checked_names(columns: Any) -> dict[str, str]:
+def checked_names(columns: Any) -> dict[str, str]:
+    """`columns` as given to `load`; an error unless it maps fields to names."""
     if columns is None:
         return {}
     if not isinstance(columns, dict) or not all(isinstance(name, str) for pair in columns.items() for name in pair):

@@ -18,7 +18,7 @@ from gradientdice.inference.scores import HeldOut
 from gradientdice.problem.problem import Problem, describe
 from gradientdice.solvers.closed_form import ClosedForm, require_linear
 from gradientdice.solvers.saddle import LinearEstimator, SaddleObjective, Solver
-from gradientdice.solvers.solution import Solution
+from gradientdice.solvers.solution import LinearFit, Solution
 
 # A table with more logged pairs is solved on the sparse empirical MDP; up to here the dense system takes a moment.
 SPARSE_ABOVE = 1_000
@@ -114,19 +114,32 @@ def linear_answer(estimator: LinearEstimator, problem: Problem, solver: ClosedFo
     fit = solver.fit(estimator, problem)
     assert fit.linear is not None
     shares = influence(fit.linear, problem.rows)
-    notes = []
-    if getattr(estimator, "ridge", 0) > 0:
-        notes.append("a ridge biases the value, and the interval does not cover that")
-    return Answer(
-        value=fit.value,
+    return replace(
+        fit_answer(estimator, fit.linear, describe(problem.rows.functions), misfit_notes(problem)),
         influence=shares,
         # The fit's ratio is one to the data with the absorbing state's own row among them.
         ratio=problem.row_share(estimator.discount) * shares.ratio,
+    )
+
+
+def fit_answer(estimator: LinearEstimator, fit: LinearFit, functions: str, notes: tuple[str, ...]) -> Answer:
+    """What a closed-form fit says, but for what it says of each row.
+
+    Args:
+        estimator: what was fitted.
+        fit: the fit.
+        functions: the function class, in words.
+        notes: what its interval leaves out.
+    """
+    ridge = getattr(estimator, "ridge", 0) > 0
+    biased = ("a ridge biases the value, and the interval does not cover that",) if ridge else ()
+    return Answer(
+        value=fit.value,
         solution=fit.solution,
         evidence=Evidence(mean_ratio=fit.mean_ratio, bellman=True),
-        functions=describe(problem.rows.functions),
+        functions=functions,
         status=fit.solution.status,
-        notes=(*notes, *misfit_notes(problem)),
+        notes=(*biased, *notes),
     )
 
 

@@ -25,7 +25,8 @@ from gradientdice.estimators.doubly_robust.drl import doubly_robust_answer
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.functions.kernel import RandomFourier
 from gradientdice.inference.bellman import KernelBellmanLoss
-from gradientdice.inference.intervals import Samples, independent_shares, standard_error
+from gradientdice.inference.intervals import independent_shares, standard_error
+from gradientdice.inference.share_sums import Samples
 from gradientdice.inference.skew_interval import SkewInterval
 from gradientdice.inference.small_samples import interval_shares
 from gradientdice.policies import Policy, SamplingPolicy

@@ -24,8 +24,8 @@ from gradientdice.inference.intervals import (
     EmpiricalLikelihood,
     IntervalMethod,
     NormalInterval,
-    Samples,
 )
+from gradientdice.inference.share_sums import Samples
 from gradientdice.inference.skew_interval import SkewInterval
 from gradientdice.inference.small_samples import interval_shares
 from gradientdice.policies import TabularPolicy

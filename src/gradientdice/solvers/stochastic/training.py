@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from gradientdice.checkpoint import load_checkpoint, save_checkpoint
 from gradientdice.provenance import provenance
 from gradientdice.solvers.stochastic.binding import settings_of
-from gradientdice.solvers.stochastic.checkpoint import load_checkpoint, save_checkpoint
 from gradientdice.solvers.stochastic.devices import replicate, spread
 from gradientdice.solvers.stochastic.function_class import Players
 from gradientdice.solvers.stochastic.learner import Runs, State

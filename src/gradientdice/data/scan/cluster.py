@@ -1,0 +1,66 @@
+"""Passes on the workers of a Dask cluster.
+
+Blocks of parts are summed and merged on the workers as a tree, and the blocks here, in the order that a single process
+has. Dask moves the work of workers that are lost to others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from gradientdice.data.scan.log import ScannedLog
+from gradientdice.data.scan.parts import FramePart
+from gradientdice.data.scan.passes import Pass, Sums
+
+# Blocks of two to this power parts are merged on the workers; each comes here as one.
+BLOCK_LEVEL = 3
+# A part whose worker is lost so many times in a row has other reasons than bad luck.
+RETRIES = 5
+
+
+def blocks(log: ScannedLog, work: Pass, done: int) -> Iterator[tuple[Sums, int]]:
+    """The sums of the parts from `done` on, in blocks as large as their place allows, with their levels."""
+    client = log.client
+    # What every task needs is sent once to each worker, and not with each task.
+    shared = client.scatter((replace(log, parts=(), client=None), work), broadcast=True, hash=False)
+    waiting = []
+    while done < len(log.parts):
+        level = _level(done, len(log.parts))
+        waiting.append((_tree(client, log, shared, done, level), level))
+        done += 1 << level
+    for number, (future, level) in enumerate(waiting):
+        yield client.gather(future), level
+        waiting[number] = (None, level)  # its memory on the workers is free from here on
+
+
+def _level(first: int, count: int) -> int:
+    """How large a block may begin at this part: aligned to its own size, and whole."""
+    level = 0
+    while level < BLOCK_LEVEL and first % (2 << level) == 0 and first + (2 << level) <= count:
+        level += 1
+    return level
+
+
+def _tree(client: Any, log: ScannedLog, shared: Any, first: int, level: int) -> Any:
+    """The sums of two to the power `level` parts from this one on."""
+    if level == 0:
+        part = log.parts[first]
+        # A partition of a frame is Dask's own, and computed by it.
+        content = client.compute(part.partition) if isinstance(part, FramePart) else part
+        return client.submit(_part, shared, content, first, part.name, retries=RETRIES, pure=False)
+    half = 1 << (level - 1)
+    left, right = _tree(client, log, shared, first, level - 1), _tree(client, log, shared, first + half, level - 1)
+    return client.submit(_merge, shared, left, right, retries=RETRIES, pure=False)
+
+
+def _part(shared: tuple[ScannedLog, Pass], content: Any, number: int, name: str) -> Sums:
+    log, work = shared
+    part = content if hasattr(content, "tables") else FramePart(content, name)
+    alone = replace(log, parts=(part,))
+    return work.over(number, alone.batches(0, *work.fields))
+
+
+def _merge(shared: tuple[ScannedLog, Pass], left: Sums, right: Sums) -> Sums:
+    return shared[1].merged(left, right)

@@ -1,0 +1,68 @@
+"""A part of a scanned log in memory, for what a part tells: tests of assumptions, and features that are learned."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradientdice.data.transitions import Transitions
+
+if TYPE_CHECKING:
+    from gradientdice.data.scan.log import ScannedLog
+    from gradientdice.data.scan.parts import Batch
+
+# Runs of rows are taken from so many parts: the log may change as it goes on.
+PLACES = 16
+
+
+def sampled(log: ScannedLog, most: int) -> Transitions:
+    """The whole log if it has at most this many rows, else runs of rows from parts that are spread evenly over it.
+
+    Episodes that a run cuts at its beginning are left out where it has others, so that first rows are starts.
+    """
+    chosen = np.unique(np.linspace(0, len(log.parts) - 1, PLACES).astype(np.int64))
+    each = -(-most // len(chosen))
+    runs, whole = [], len(chosen) == len(log.parts)
+    for part in chosen:
+        rows: list[Batch] = []
+        taken = 0
+        for batch in log.batches(int(part), *(field.name for field in fields(Transitions))):
+            if taken >= each:
+                whole = False
+                break
+            rows.append(batch)
+            taken += len(batch.data)
+        if rows:
+            runs.append((int(part), _joined(rows)))
+    if whole:
+        return _together([run for _, run in runs])
+    return _together([_whole_episodes(_head(run, each), first=part == 0) for part, run in runs])
+
+
+def _joined(rows: list[Batch]) -> dict[str, np.ndarray]:
+    """Some batches as one, field by field."""
+    names = [field.name for field in fields(Transitions) if getattr(rows[0].data, field.name) is not None]
+    joined = {name: np.concatenate([getattr(batch.data, name) for batch in rows]) for name in names}
+    starts = [batch.starts for batch in rows if batch.starts is not None]
+    return {**joined, "initial_states": np.concatenate(starts)} if starts else joined
+
+
+def _head(run: dict[str, np.ndarray], rows: int) -> dict[str, np.ndarray]:
+    return {name: array if name == "initial_states" else array[:rows] for name, array in run.items()}
+
+
+def _whole_episodes(run: dict[str, np.ndarray], first: bool) -> dict[str, np.ndarray]:
+    """Without the rows of the first episode, unless the log begins here or there is no other."""
+    if first or "episodes" not in run:
+        return run
+    later = run["episodes"] != run["episodes"][0]
+    if not later.any():
+        return run
+    return {name: array if name == "initial_states" else array[later] for name, array in run.items()}
+
+
+def _together(runs: list[dict[str, np.ndarray]]) -> Transitions:
+    names = {name for run in runs for name in run}
+    return Transitions(**{name: np.concatenate([run[name] for run in runs if name in run]) for name in names})

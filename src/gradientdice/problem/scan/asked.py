@@ -1,0 +1,102 @@
+"""What is asked of a scanned log, and how passes over it are run."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gradientdice.data.scan.episodes import EpisodePass, OutOfOrder
+from gradientdice.data.scan.log import ScannedLog
+from gradientdice.data.scan.passes import Run, Sums
+from gradientdice.data.scan.spill import Spill
+from gradientdice.data.sequence import in_time_order
+from gradientdice.errors import InputError, require_count
+from gradientdice.functions import MLP, LinearFunctions
+from gradientdice.policies import LoggedPolicy, Policy, StatePolicy
+from gradientdice.problem.entrance import require_functions, require_policy
+from gradientdice.problem.problem import LARGEST_REWARD
+
+SumsPass = TypeVar("SumsPass", bound=EpisodePass)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A question to a scanned log.
+
+    Attributes:
+        log: the log.
+        policy: the policy to evaluate.
+        functions: the function class; None is a table where states and actions are few whole numbers.
+        seed: for whatever is random.
+        run: how passes are run.
+    """
+
+    log: ScannedLog
+    policy: StatePolicy
+    functions: LinearFunctions | None
+    seed: int
+    run: Run
+
+    @cached_property
+    def has_first_states(self) -> bool:
+        """Whether the first state of each episode is an initial state: none are given, and rows are in time order."""
+        columns = self.log.columns
+        return "initial_states" not in columns and "episodes" in columns and in_time_order(self.log.sample)
+
+    def summed(self, make: Callable[[Spill | None], SumsPass]) -> Sums:
+        """The sums of a pass over the whole log; where its episodes come in no order, by way of the disk."""
+        work = make(None)
+        try:
+            return work.finished(self.run.sums(self.log, work))
+        except OutOfOrder:
+            if self.log.client is not None:
+                raise InputError(
+                    "On a cluster the numbers of the episodes must not decrease from row to row: sort the log by "
+                    "episode, or read it on one machine (scan without client=)."
+                ) from None
+        if self.run.checkpoint is not None:
+            return self._by_disk(make(Spill(self.run.checkpoint / f"{work.name}-episodes")))
+        with tempfile.TemporaryDirectory() as folder:
+            return self._by_disk(make(Spill(Path(folder))))
+
+    def _by_disk(self, work: EpisodePass) -> Sums:
+        return work.finished(self.run.sums(self.log, work))
+
+
+def as_asked(log: ScannedLog, policy: Policy, functions: Any, seed: int, run: Run) -> Asked:
+    """The question, or an error that says what a scanned log cannot answer."""
+    require_policy(policy)
+    require_functions(functions)
+    require_count("seed", seed, low=0)
+    if isinstance(policy, LoggedPolicy):
+        raise InputError(
+            "A LoggedPolicy has one row per transition in memory, which a scanned log has not: give the policy as a "
+            "function, by DiscretePolicy or SamplingPolicy."
+        )
+    if isinstance(functions, MLP):
+        raise InputError(
+            "Networks need the log in memory. For a scanned log give LinearFeatures(…), RandomFourier(…) or "
+            "Tabular(…); or train on log.sample."
+        )
+    return Asked(log, policy, functions, seed, run)
+
+
+def share_unit(sums: Sums) -> float:
+    """A power of two near the size of one row's share: powers of the shares then neither vanish nor overflow."""
+    return math.ldexp(1.0, math.frexp((largest_reward(sums) or 1.0) / float(sums["totals"][0]))[1])
+
+
+def largest_reward(sums: Sums) -> float:
+    """The largest |r| of the rows that count; an error if it is too large."""
+    largest = max(abs(float(sums["reward_low"][0])), abs(float(sums["reward_high"][0])))
+    if largest > LARGEST_REWARD:
+        raise InputError(
+            f"rewards as large as {largest:.1e} overflow when they are squared: divide them by a constant, and "
+            "multiply the value by it."
+        )
+    return largest

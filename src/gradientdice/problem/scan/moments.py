@@ -1,0 +1,190 @@
+"""The first pass over a log with linear features: its moments."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float, Num
+
+from gradientdice.data.scan.log import ScannedLog
+from gradientdice.data.scan.parts import Batch
+from gradientdice.data.scan.passes import Run, Sums
+from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError
+from gradientdice.functions import FeatureMap, LinearFunctions, Tabular
+from gradientdice.functions.kernel import unlogged_action_message
+from gradientdice.functions.rows import DenseRows, Rows
+from gradientdice.policies import Policy, SamplingPolicy, StatePolicy
+from gradientdice.problem.design import Design, feature_rows, fit_functions
+from gradientdice.problem.moments import Moments, MomentSums, weighted_sum
+from gradientdice.problem.scan.asked import Asked, as_asked
+from gradientdice.problem.scan.counts import CountPass, counted_log
+from gradientdice.problem.scan.facts import COLUMNS, FactsCounter, FactsPass
+
+SUM_KEYS = ("gram", "next_gram", "mean", "reward")
+
+
+@dataclass(frozen=True, eq=False)
+class BatchFeatures:
+    """Feature rows of batches. Draws from a policy that can only be sampled follow from seed and rows alone.
+
+    Attributes:
+        policy: the policy.
+        functions: the function class, scaled to a sample of the log where it depends on it.
+        seed: for draws.
+        absorbing: whether the last feature is that of the absorbing state.
+        state_type: of the log's states.
+        vectors: whether they are vectors.
+    """
+
+    policy: StatePolicy
+    functions: FeatureMap
+    seed: int
+    absorbing: bool
+    state_type: np.dtype
+    vectors: bool
+
+    def rows(self, data: Transitions) -> Design:
+        """The feature rows of some transitions."""
+        rng = self._rng(data.next_states)
+        return feature_rows(data, self.policy, self.functions, slice(None), rng, self.absorbing)
+
+    def starts(self, states: Num[np.ndarray, "m ..."]) -> Rows:
+        """Those of some initial states, without the absorbing state's feature, which is 0."""
+        return self.functions.expected(states, self.policy, self._rng(states))
+
+    def states(self, numbers: Float[np.ndarray, "m d"]) -> Num[np.ndarray, "m ..."]:
+        """States that were kept as rows of floats, as they were."""
+        return (numbers if self.vectors else numbers[:, 0]).astype(self.state_type)
+
+    def _rng(self, states: np.ndarray) -> np.random.Generator:
+        return np.random.default_rng([self.seed, zlib.crc32(np.ascontiguousarray(states).tobytes())])
+
+
+@dataclass(eq=False)
+class MomentPass(FactsPass):
+    """Moments of features.
+
+    Attributes:
+        features: of batches; with a feature for the absorbing state if the log says where episodes end.
+    """
+
+    features: BatchFeatures = field(kw_only=True)
+
+    @property
+    def name(self) -> str:
+        """In a word."""
+        return "moments"
+
+    def counter(self) -> _Counter:
+        """What sums over the rows of one part."""
+        return _Counter(self)
+
+    def start_sums(self, states: Num[np.ndarray, "m ..."], weights: Float[np.ndarray, " m"]) -> Sums:
+        """The sum of their feature rows, their weight, and their number."""
+        rows = self.features.starts(states)
+        width = rows.values.shape[1] if isinstance(rows, DenseRows) else getattr(rows, "width", 0)
+        numbers = np.array([weights.sum(), len(states)])
+        return {"initial": weighted_sum(rows, weights, width), "initial_numbers": numbers}
+
+    def as_states(self, runs: Float[np.ndarray, "m k"]) -> Num[np.ndarray, "m ..."]:
+        """The first states of some runs."""
+        return self.features.states(runs[:, COLUMNS:])
+
+
+class _Counter(FactsCounter):
+    def __init__(self, work: MomentPass) -> None:
+        super().__init__(work)
+        self._features = work.features
+        self._sums: MomentSums | None = None
+        policy = work.features.policy
+        self._actions = np.zeros(0 if isinstance(policy, SamplingPolicy) else policy.num_actions)
+
+    def add(self, batch: Batch) -> None:
+        """Adds the rows of a batch."""
+        super().add(batch)
+        design = self._features.rows(batch.data)
+        if self._sums is None:
+            self._sums = MomentSums.zero(design.width)
+        self._sums.add(design)
+        actions = batch.data.actions
+        if len(self._actions) and actions.ndim == 1 and actions.dtype.kind in "iu":
+            known = (actions >= 0) & (actions < len(self._actions)) & (batch.data.row_weights > 0)
+            self._actions += np.bincount(actions[known], minlength=len(self._actions))
+
+    def sums(self) -> Sums:
+        """What they come to."""
+        if self._sums is None:
+            return super().sums()
+        moments = {name: getattr(self._sums, name) for name in SUM_KEYS}
+        actions = {"actions": self._actions} if len(self._actions) else {}
+        return {**super().sums(), **moments, **actions, "weight": np.array([self._sums.weight])}
+
+
+def whole_moments(features: BatchFeatures, sums: Sums, some: Transitions) -> tuple[Moments, BatchFeatures]:
+    """The moments of a whole log, and the features behind them: without the absorbing state's if nothing ended.
+
+    Args:
+        features: those of the pass.
+        sums: of all parts.
+        some: any rows of the log.
+    """
+    parts = [np.array(sums[name]) for name in SUM_KEYS]
+    ended = bool(sums["totals"][4])
+    if features.absorbing and not ended:
+        parts = [part[tuple(slice(0, -1) for _ in part.shape)] for part in parts]
+        features = replace(features, absorbing=False)
+    moments = MomentSums(*parts, weight=float(sums["weight"][0])).moments()
+    if "initial" in sums and sums["initial_numbers"][0] > 0:
+        weight = float(sums["initial_numbers"][0])
+        initial = sums["initial"] / weight
+        initial = np.append(initial, 0.0) if features.absorbing else initial
+        moments = replace(moments, initial=initial, initial_weight=weight)
+    return moments.with_log(features.functions, features.rows(some)), features
+
+
+def summed_moments(
+    asked: Asked, functions: LinearFunctions, discount: float = 1.0
+) -> tuple[Sums, Moments, BatchFeatures]:
+    """The sums of a pass over the log, its moments, and the features behind them."""
+    sample = asked.log.sample
+    fitted = fit_functions(functions, sample, asked.policy)
+    ends = "terminated" in asked.log.columns
+    features = BatchFeatures(asked.policy, fitted, asked.seed, ends, sample.states.dtype, sample.states.ndim == 2)
+    starts = asked.has_first_states
+    sums = asked.summed(lambda spill: MomentPass(spill, discount, starts, features=features))
+    _require_logged_actions(asked, sums)
+    moments, features = whole_moments(features, sums, sample)
+    return sums, moments, features
+
+
+def _require_logged_actions(asked: Asked, sums: Sums) -> None:
+    """An error for an action that the log never contains, and that the policy takes in the sample."""
+    policy, sample = asked.policy, asked.log.sample
+    if isinstance(policy, SamplingPolicy) or "actions" not in sums:
+        return
+    logged = sums["actions"]
+    never = [action for action in range(policy.num_actions) if action >= len(logged) or not logged[action]]
+    if not never:
+        return
+    states = [sample.next_states[~sample.ended]]
+    if sample.start_states is not None:
+        states.append(sample.start_states)
+    taken = policy.probabilities_at(np.concatenate(states)).sum(axis=0)
+    missing = [action for action in never if taken[action] > 0]
+    if missing:
+        raise InputError(unlogged_action_message(missing[0]))
+
+
+def moments_of_scan(log: ScannedLog, policy: Policy, functions: LinearFunctions, seed: int) -> Moments:
+    """The moments of a scanned log; see `Moments.from_transitions`."""
+    if functions is None:
+        raise InputError("functions is None: give LinearFeatures(…), RandomFourier(…) or Nystrom(…).")
+    if isinstance(functions, Tabular):
+        asked = as_asked(log, policy, functions, seed, Run())
+        starts = asked.has_first_states
+        sums = asked.summed(lambda spill: CountPass(spill, starts=starts, table=functions))
+        return Moments.from_transitions(counted_log(functions, sums), policy, functions, seed=seed)
+    return summed_moments(as_asked(log, policy, functions, seed, Run()), functions)[1]

@@ -1,0 +1,96 @@
+"""Logs on disk for tests of scanned logs, cut into files and row groups at any place."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import gradientdice as gd
+
+STATES, ACTIONS = 6, 2
+
+
+def small_table(seed: int = 0, episodes: int = 40, noise: float = 0.0) -> tuple[gd.Transitions, gd.TabularPolicy]:
+    """Episodes over six states, some of which end and some of which a time limit cuts, with whole or noisy rewards."""
+    rng = np.random.default_rng(seed)
+    mdp = gd.mdp.TabularMDP(
+        rng.dirichlet(np.full(STATES, 0.5), size=(STATES, ACTIONS)),
+        rng.integers(0, 3, size=(STATES, ACTIONS)).astype(float),
+        rng.dirichlet(np.ones(STATES)),
+    )
+    data = mdp.rollout(np.full((STATES, ACTIONS), 1 / ACTIONS), episodes, 12, rng)
+    ended = (data.states == 0) & (rng.random(len(data)) < 0.3)
+    # What follows an end in this episode is not part of it.
+    after = np.zeros(len(data), dtype=bool)
+    for episode in np.unique(known_episodes(data)):
+        rows = np.flatnonzero(data.episodes == episode)
+        after[rows] = np.cumsum(ended[rows]) - ended[rows] > 0
+    keep = ~after
+    rewards = (data.rewards + noise * rng.normal(size=len(data)))[keep]
+    parts = (data.states[keep], data.actions[keep], rewards, data.next_states[keep])
+    log = gd.Transitions(*parts, terminated=ended[keep], episodes=known_episodes(data)[keep])
+    return log, gd.TabularPolicy(rng.dirichlet(np.ones(ACTIONS), size=STATES))
+
+
+def known_episodes(data: gd.Transitions) -> np.ndarray:
+    assert data.episodes is not None
+    return data.episodes
+
+
+def features() -> gd.LinearFeatures:
+    return gd.LinearFeatures(
+        lambda states, actions: np.column_stack([np.cos(states), np.sin(states), actions, actions * states])
+    )
+
+
+def as_function(policy: gd.TabularPolicy) -> gd.DiscretePolicy:
+    return gd.DiscretePolicy(lambda states: policy.probabilities[states], policy.num_actions)
+
+
+def with_fields(data: gd.Transitions, **changed) -> gd.Transitions:
+    own = {field.name: getattr(data, field.name) for field in fields(gd.Transitions)}
+    return gd.Transitions(**{**own, **changed})
+
+
+def as_table(data: gd.Transitions) -> pa.Table:
+    columns = {field.name: getattr(data, field.name) for field in fields(gd.Transitions)}
+    columns = {name: array for name, array in columns.items() if array is not None}
+    starts = columns.pop("initial_states", None)
+    table = pa.table({name: list(array) if array.ndim > 1 else array for name, array in columns.items()})
+    if starts is not None:
+        n = len(data)
+        offsets = (np.arange(n + 1) * len(starts) + n - 1) // n
+        table = table.append_column("initial_states", pa.LargeListArray.from_arrays(offsets, pa.array(starts)))
+    return table
+
+
+def written(folder: Path, data: gd.Transitions, cuts: Sequence[int] = (), group: int = 1 << 20) -> Path:
+    """The log in a folder of files, cut before these rows, with row groups of so many rows."""
+    folder.mkdir(parents=True, exist_ok=True)
+    table = as_table(data)
+    bounds = [0, *sorted(set(cuts)), len(data)]
+    for number, (start, stop) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+        if stop > start:
+            pq.write_table(table.slice(start, stop - start), folder / f"{number:03}.parquet", row_group_size=group)
+    return folder
+
+
+def same(first: gd.Estimate, second: gd.Estimate, rtol: float = 1e-12) -> None:
+    """The two agree in value, interval and evidence."""
+    assert first.interval is not None and second.interval is not None
+    scale = max(1.0, abs(first.value))
+    np.testing.assert_allclose(first.value, second.value, rtol=0, atol=rtol * scale)
+    np.testing.assert_allclose(first.interval, second.interval, rtol=0, atol=rtol * scale)
+    assert (first.num_rows, first.num_clusters) == (second.num_rows, second.num_clusters)
+    assert first.verdict is second.verdict
+    found, expected = ({check.name: check.value for check in each.checks} for each in (first, second))
+    assert found.keys() == expected.keys()
+    np.testing.assert_allclose(list(found.values()), list(expected.values()), rtol=1e-6, atol=1e-9)
+    if first.behavior is None or second.behavior is None:
+        assert first.behavior is second.behavior
+    else:
+        np.testing.assert_allclose(first.behavior.value, second.behavior.value, rtol=1e-12)
+        np.testing.assert_allclose(first.behavior.interval, second.behavior.interval, rtol=1e-11)  # pyright: ignore
