@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from gradientdice.data.scan.parts import Batch
-from gradientdice.data.scan.passes import Sums
+from gradientdice.data.scan.passes import PROBE, Sums
 from gradientdice.data.scan.spill import Spill
 
 RUN_KEYS = ("run_ids", "runs")
@@ -51,8 +51,13 @@ class EpisodePass(ABC):
 
     @property
     @abstractmethod
+    def kind(self) -> str:
+        """What is summed, in a word."""
+
+    @property
     def name(self) -> str:
-        """In a word, for progress and for the names of files."""
+        """The same, for progress and for the names of files."""
+        return self.kind if self.spill is None else f"{self.kind}-by-disk"
 
     @property
     @abstractmethod
@@ -100,7 +105,7 @@ class EpisodePass(ABC):
                 total = self.merged(total, runs)
             else:
                 written.append((runs["run_ids"], runs["runs"]))
-        if self.spill is not None and written:
+        if self.spill is not None and written and part != PROBE:
             self.spill.write(part, *(np.concatenate(column) for column in zip(*written, strict=True)))
         return {**self.together(total, counter.sums()), **_runs(total)}
 

@@ -23,6 +23,8 @@ from gradientdice.progress import working
 Sums = dict[str, np.ndarray]
 # The first rows of a log, summed, tell one policy, function class or fit from another.
 PROBE_ROWS = 64
+# The number of a part that is none.
+PROBE = -1
 
 
 class Pass(Protocol):
@@ -144,7 +146,7 @@ def _probe(log: ScannedLog, work: Pass) -> str:
     few = ScannedLog(log.parts, log.columns, PROBE_ROWS)
     batch = next(iter(few.batches(0, *work.fields)))
     found = hashlib.sha256()
-    for name, array in sorted(work.over(0, iter([batch])).items()):
+    for name, array in sorted(work.over(PROBE, iter([batch])).items()):
         # Rounded, since sums may differ in their last digits from one processor to another.
         rounded = array.astype(np.float32) if array.dtype.kind == "f" else array
         found.update(name.encode() + np.ascontiguousarray(rounded).tobytes())

@@ -20,7 +20,7 @@ PLACES = 16
 def sampled(log: ScannedLog, most: int) -> Transitions:
     """The whole log if it has at most this many rows, else runs of rows from parts that are spread evenly over it.
 
-    Episodes that a run cuts at its beginning are left out where it has others, so that first rows are starts.
+    Episodes that a run cuts at its beginning are left out if others are left, so that first rows are starts.
     """
     chosen = np.unique(np.linspace(0, len(log.parts) - 1, PLACES).astype(np.int64))
     each = -(-most // len(chosen))
@@ -38,7 +38,9 @@ def sampled(log: ScannedLog, most: int) -> Transitions:
             runs.append((int(part), _joined(rows)))
     if whole:
         return _together([run for _, run in runs])
-    return _together([_whole_episodes(_head(run, each), first=part == 0) for part, run in runs])
+    heads = [(part, _head(run, each)) for part, run in runs]
+    begun = [run for part, head in heads if len((run := _from_first_start(head, first=part == 0))["rewards"])]
+    return _together(begun or [head for _, head in heads])
 
 
 def _joined(rows: list[Batch]) -> dict[str, np.ndarray]:
@@ -53,13 +55,11 @@ def _head(run: dict[str, np.ndarray], rows: int) -> dict[str, np.ndarray]:
     return {name: array if name == "initial_states" else array[:rows] for name, array in run.items()}
 
 
-def _whole_episodes(run: dict[str, np.ndarray], first: bool) -> dict[str, np.ndarray]:
-    """Without the rows of the first episode, unless the log begins here or there is no other."""
+def _from_first_start(run: dict[str, np.ndarray], first: bool) -> dict[str, np.ndarray]:
+    """Without the rows of its first episode, which may have begun before it, unless the log begins here."""
     if first or "episodes" not in run:
         return run
     later = run["episodes"] != run["episodes"][0]
-    if not later.any():
-        return run
     return {name: array if name == "initial_states" else array[later] for name, array in run.items()}
 
 

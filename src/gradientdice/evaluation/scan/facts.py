@@ -9,7 +9,7 @@ import numpy as np
 from gradientdice.data.scan.passes import Sums
 from gradientdice.errors import InputError
 from gradientdice.estimators.answer import Answer, Estimator
-from gradientdice.evaluation.assumptions import ROW_TESTS, assumption_checks, enough_observations
+from gradientdice.evaluation.assumptions import ROW_TESTS, assumption_checks, enough_observations, repeats
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.facts import LogFacts
 from gradientdice.evaluation.finish import assembled
@@ -67,11 +67,12 @@ def scanned_estimate(
     """
     whole = whole_interval(problem, estimator.discount, answer, intervals, seen.shares)
     notes = (*answer.notes, *whole.notes, *seen.notes)
+    observed = (*enough_observations(seen.shares, whole.room), *repeats(problem, estimator, answer))
+    seen = replace(seen, checks=(*seen.checks, *observed))
     # What has one row per transition is not kept.
     answer = replace(
         answer, evidence=replace(answer.evidence, room=whole.room), notes=notes, ratio=None, influence=None
     )
-    seen = replace(seen, checks=(*seen.checks, *enough_observations(seen.shares, whole.room)))
     facts = _facts(asked, seen, estimator.discount, answer, intervals.confidence)
     made = provenance(seed=asked.seed, solver="ClosedForm()", rows=facts.rows)
     return assembled(answer, whole, facts, estimator, intervals.confidence, made)

@@ -8,7 +8,6 @@ import numpy as np
 
 from gradientdice.data.scan.passes import Sums
 from gradientdice.estimators.answer import Answer, Estimator
-from gradientdice.evaluation.assumptions import repeats
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.finish import with_evidence
 from gradientdice.evaluation.interval import Intervals
@@ -68,8 +67,7 @@ def table_estimate(asked: Asked, table: Tabular, estimator: Estimator, intervals
     pairs = counted_pairs(scorer, sums) if few else _pair_sums(asked, scorer)
     scorer = replace(scorer, fitted=pairs.fitted(largest))
     seen = _seen(asked, estimator, answer, scorer, sums, from_counts=few and "episodes" not in asked.log.columns)
-    checks = (*seen.checks, *repeats(problem, estimator, answer))
-    seen = replace(seen, checks=checks, movements=movements(counted, answer.ratio, counted.row_weights))
+    seen = replace(seen, movements=movements(counted, answer.ratio, counted.row_weights))
     return scanned_estimate(asked, problem, estimator, answer, intervals, seen)
 
 

@@ -42,7 +42,7 @@ class ScorePass(EpisodePass):
     as_states: Callable[[np.ndarray], np.ndarray] = field(kw_only=True)
 
     @property
-    def name(self) -> str:
+    def kind(self) -> str:
         """In a word."""
         return "scores"
 

@@ -28,7 +28,7 @@ class CountPass(FactsPass):
     table: Tabular = field(kw_only=True)
 
     @property
-    def name(self) -> str:
+    def kind(self) -> str:
         """In a word."""
         return "counts"
 

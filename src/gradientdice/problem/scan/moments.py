@@ -74,7 +74,7 @@ class MomentPass(FactsPass):
     features: BatchFeatures = field(kw_only=True)
 
     @property
-    def name(self) -> str:
+    def kind(self) -> str:
         """In a word."""
         return "moments"
 

@@ -1,0 +1,118 @@
+"""Opening a scanned log: what is read, in which parts, and what is refused."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+import gradientdice as gd
+from gradientdice.data.scan import parts
+from scans import as_table, small_table, with_fields, written
+
+DATA, _ = small_table(noise=1.0)
+
+
+def rows(log: gd.ScannedLog, field: str) -> np.ndarray:
+    read = [getattr(batch.data, field) for part in range(len(log.parts)) for batch in log.batches(part, field)]
+    return np.concatenate(read)
+
+
+@pytest.mark.parametrize("batch_rows", [1, 7, 64, 1000])
+def test_all_rows_come_once_in_order(tmp_path, batch_rows):
+    log = gd.scan(written(tmp_path, DATA, cuts=(50, 51), group=20), batch_rows=batch_rows)
+    for field in ("states", "rewards", "episodes", "terminated"):
+        np.testing.assert_array_equal(rows(log, field), getattr(DATA, field))
+
+
+def test_parts_follow_row_groups(tmp_path, monkeypatch):
+    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 100)
+    log = gd.scan(written(tmp_path, DATA, group=40))
+    sizes = [sum(len(batch.data) for batch in log.batches(part)) for part in range(len(log.parts))]
+    assert sizes[:-1] == [80] * (len(sizes) - 1) and sum(sizes) == len(DATA)
+
+
+def test_only_the_fields_that_are_asked_for_are_read(tmp_path, monkeypatch):
+    asked = []
+    original = parts.ArrowPart.tables
+
+    def spy(self, columns, batch_rows):
+        asked.append(columns)
+        return original(self, columns, batch_rows)
+
+    monkeypatch.setattr(parts.ArrowPart, "tables", spy)
+    list(gd.scan(written(tmp_path, DATA)).batches(0, "weights"))
+    assert asked == [["states", "actions", "rewards", "next_states"]]
+
+
+def test_row_groups_that_the_filter_rules_out_are_no_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    folder = written(tmp_path, DATA, group=30)
+    assert len(gd.scan(folder).parts) > len(gd.scan(folder, filter=ds.field("episodes") < 5).parts) > 0
+
+
+def test_files_of_different_widths(tmp_path):
+    folder = written(tmp_path, DATA, cuts=(60,))
+    first = pq.read_table(folder / "000.parquet")
+    pq.write_table(first.set_column(0, "states", first["states"].cast(pa.int8())), folder / "000.parquet")
+    np.testing.assert_array_equal(rows(gd.scan(folder), "states"), DATA.states)
+
+
+def test_the_sample_of_a_small_log_is_the_log(tmp_path):
+    data = with_fields(DATA, initial_states=DATA.states[:9])
+    sample = gd.scan(written(tmp_path, data, cuts=(50, 120), group=20), batch_rows=11).sample
+    for field in ("states", "rewards", "episodes", "initial_states"):
+        np.testing.assert_array_equal(getattr(sample, field), getattr(data, field))
+
+
+def test_the_sample_of_a_large_log_has_whole_beginnings_of_episodes(tmp_path, monkeypatch):
+    monkeypatch.setattr("gradientdice.data.scan.log.SAMPLE_ROWS", 100)
+    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    sample = gd.scan(written(tmp_path, DATA, group=25), batch_rows=5).sample
+    assert len(sample) < len(DATA)
+    starts = {int(DATA.episodes[row]): row for row in DATA.first_rows}  # pyright: ignore[reportOptionalSubscript]
+    assert sample.episodes is not None
+    for episode, row in zip(np.unique(sample.episodes), sample.first_rows, strict=True):
+        assert sample.rewards[row] == DATA.rewards[starts[int(episode)]]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [("missing.parquet", "There is no file"), (3, "not int"), ("log.csv", "scan reads Parquet")],
+)
+def test_what_is_no_log_is_refused(tmp_path, monkeypatch, source, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(gd.InputError, match=message):
+        gd.scan(source)
+
+
+def test_a_missing_column_is_named():
+    with pytest.raises(gd.InputError, match="rewards"):
+        gd.scan(as_table(DATA).drop_columns(["rewards"]))
+
+
+def test_a_missing_value_is_named_with_its_place(tmp_path):
+    rewards = pa.array([1.0] * 9 + [None])
+    table = pa.table({"states": [0] * 10, "actions": [0] * 10, "rewards": rewards, "next_states": [0] * 10})
+    pq.write_table(table, tmp_path / "log.parquet")
+    with pytest.raises(gd.InputError, match=r"log.parquet.*rewards has no value in row 9"):
+        list(gd.scan(tmp_path / "log.parquet").batches(0))
+
+
+def test_a_bad_value_is_named_with_its_place(tmp_path):
+    table = pa.table(
+        {"states": [0] * 10, "actions": [0] * 10, "rewards": [0.0] * 7 + [np.nan] * 3, "next_states": [0] * 10}
+    )
+    pq.write_table(table, tmp_path / "log.parquet")
+    with pytest.raises(gd.InputError, match=r"rows from 5 on: rewards .* first in row 2"):
+        list(gd.scan(tmp_path / "log.parquet", batch_rows=5).batches(0))
+
+
+def test_damage_is_found(tmp_path):
+    DATA.save(tmp_path / "log.parquet")
+    content = bytearray((tmp_path / "log.parquet").read_bytes())
+    content[len(content) // 3] ^= 1
+    (tmp_path / "log.parquet").write_bytes(content)
+    with pytest.raises(gd.InputError, match="log.parquet"):
+        list(gd.scan(tmp_path / "log.parquet").batches(0, "terminated", "episodes"))

@@ -1,0 +1,102 @@
+"""Passes: reduced in one order, resumed from the last whole part, and refused where they belong to something else."""
+
+import numpy as np
+import pytest
+
+import gradientdice as gd
+from gradientdice.data.scan import passes
+from gradientdice.data.scan.passes import Run
+from scans import as_function, features, small_table, with_fields, written
+
+DATA, TARGET = small_table(noise=1.0)
+
+
+class Order:
+    """Writes down in which order parts are merged."""
+
+    name, fields = "order", ()
+
+    def over(self, part, batches):
+        return {"text": np.array([part + 1.0])}
+
+    def merged(self, left, right):
+        # Not associative, so that the shape of the tree shows.
+        return {"text": 3 * left["text"] - 0.5 * right["text"]}
+
+
+def tree(values: list[float]) -> float:
+    """Neighbours in pairs, level by level; one that is left over waits."""
+    while len(values) > 1:
+        pairs = [3 * a - 0.5 * b for a, b in zip(values[::2], values[1::2], strict=False)]
+        values = pairs + ([values[-1]] if len(values) % 2 else [])
+    return values[0]
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch) -> gd.ScannedLog:
+    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    return gd.scan(written(tmp_path / "log", DATA, group=30), batch_rows=13)
+
+
+def test_the_order_of_reduction_follows_from_the_number_of_parts(log):
+    for count in range(1, len(log.parts) + 1):
+        some = gd.ScannedLog(log.parts[:count], log.columns)
+        assert Run().sums(some, Order())["text"] == tree([part + 1.0 for part in range(count)])
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.mark.parametrize("functions", [None, features()], ids=["table", "features"])
+@pytest.mark.parametrize("stop", [1, 5, 12, 17])
+def test_an_interrupted_answer_goes_on_bit_for_bit(log, tmp_path, monkeypatch, functions, stop):
+    """Whichever part it is interrupted at, in the first pass or the second."""
+    policy = as_function(TARGET) if functions else TARGET
+    whole = gd.evaluate(log, policy, discount=0.9, functions=functions)
+    original, read = passes.part_sums, []
+
+    def failing(log, work, part):
+        if len(read) == stop:
+            raise Interrupted
+        read.append((work.name, part))
+        return original(log, work, part)
+
+    folder = tmp_path / "checkpoint"
+    with monkeypatch.context() as patch, pytest.raises(Interrupted):
+        patch.setattr(passes, "part_sums", failing)
+        gd.evaluate(log, policy, discount=0.9, functions=functions, checkpoint=folder)
+    again = []
+
+    def counting(log, work, part):
+        again.append((work.name, part))
+        return original(log, work, part)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(passes, "part_sums", counting)
+        found = gd.evaluate(log, policy, discount=0.9, functions=functions, checkpoint=folder)
+    assert (found.value, found.interval) == (whole.value, whole.interval)
+    assert not set(read) & set(again)
+
+
+def test_episodes_in_no_order_go_on_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    order = np.random.default_rng(0).permutation(40)
+    data = with_fields(DATA, episodes=order[DATA.episodes])
+    log = gd.scan(written(tmp_path / "log", data, group=50))
+    whole = gd.evaluate(log, TARGET, discount=0.9)
+    for _ in range(2):
+        found = gd.evaluate(log, TARGET, discount=0.9, checkpoint=tmp_path / "checkpoint")
+        assert (found.value, found.interval) == (whole.value, whole.interval)
+
+
+def test_a_checkpoint_of_another_policy_or_log_is_refused(log, tmp_path):
+    gd.evaluate(log, as_function(TARGET), discount=0.9, functions=features(), checkpoint=tmp_path / "checkpoint")
+    other = gd.DiscretePolicy(lambda states: np.tile([0.35, 0.65], (len(states), 1)), 2)
+    with pytest.raises(gd.InputError, match="policy, functions or settings"):
+        gd.evaluate(log, other, discount=0.9, functions=features(), checkpoint=tmp_path / "checkpoint")
+    changed = gd.scan(written(tmp_path / "other", DATA, group=31), batch_rows=13)
+    with pytest.raises(gd.InputError, match=r"\(log"):
+        gd.evaluate(
+            changed, as_function(TARGET), discount=0.9, functions=features(), checkpoint=tmp_path / "checkpoint"
+        )
