@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-all test-lowest audit package lock check types reliability bench results clean
+.PHONY: help demo test test-all test-lowest audit package lock check types reliability bench bench-scale results clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -72,10 +72,13 @@ bench: $(INSTALLED) ## Measure speed, as ratios in one run.
 	$(BIN)/python benchmarks/neural_step.py
 	$(BIN)/python benchmarks/kernel_memory.py
 
+bench-scale: $(INSTALLED) ## Measure rate and memory of logs beyond memory; writes about 3 GB to scale-logs.
+	$(BIN)/python benchmarks/scale.py
+
 results: $(INSTALLED) ## Run all experiments and write the pages under docs/results.
 	set -e; for name in $$($(BIN)/python -c 'from gradientdice.experiments.registry import EXPERIMENTS; print(*EXPERIMENTS)'); do \
 	  $(BIN)/gradientdice reproduce $$name --page docs/results/$$(echo $$name | tr - _).md; \
 	done
 
 clean: ## Remove the virtual environment and generated results.
-	rm -rf $(VENV) $(LOWEST) $(PACKAGE) dist results demo-output
+	rm -rf $(VENV) $(LOWEST) $(PACKAGE) dist results demo-output scale-logs
