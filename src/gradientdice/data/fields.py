@@ -41,6 +41,8 @@ def as_field(name: str, value: object) -> np.ndarray:
 
 
 def _as_flags(name: str, array: np.ndarray) -> np.ndarray:
+    if array.dtype == bool:
+        return array
     if _are_words(array):
         known = [_WORDS.get(str(word).strip().lower()) for word in array.ravel()]
         bad = np.array([flag is None for flag in known]).reshape(array.shape)

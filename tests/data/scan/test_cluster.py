@@ -90,7 +90,7 @@ def test_workers_that_are_killed_change_nothing(tmp_path, monkeypatch, seed):
     ):
 
         def kill() -> None:
-            while not stop.wait(1.5) and len(killed) < 4:
+            while not stop.wait(1.0) and len(killed) < 4:
                 pids = list(client.run(os.getpid, on_error="ignore").values())
                 if pids:
                     killed.append(int(rng.choice(pids)))
@@ -102,7 +102,7 @@ def test_workers_that_are_killed_change_nothing(tmp_path, monkeypatch, seed):
         found = gd.evaluate(gd.scan(folder, batch_rows=7, client=client), policy, discount=0.9, functions=slow)
         stop.set()
         killer.join()
-        assert time.monotonic() - begin < 120
+        assert time.monotonic() - begin < 300
     assert killed
     assert (found.value, found.interval) == (expected.value, expected.interval)
 

@@ -37,6 +37,18 @@ LOGS = {
 }
 
 
+def interleaved(data: gd.Transitions) -> gd.Transitions:
+    """All first steps, then all second ones, and so on: no episode is in one piece."""
+    episodes = known(data.episodes)
+    step = np.arange(len(data)) - data.first_rows[episodes]
+    order = np.argsort(step, kind="stable")
+    names = ("states", "actions", "rewards", "next_states", "terminated", "episodes")
+    return with_fields(data, **{name: getattr(data, name)[order] for name in names})
+
+
+LOGS["interleaved episodes"] = interleaved(NOISY)
+
+
 def scanned(folder, data, batch_rows=37, cuts=(100, 201), group=50) -> ScannedLog:
     return gd.scan(written(folder / "log", data, cuts, group), batch_rows=batch_rows)
 
@@ -47,6 +59,12 @@ def test_a_table_is_answered_as_in_memory(tmp_path, name, discount):
     data = LOGS[name]
     found = gd.evaluate(scanned(tmp_path, data), TARGET, discount=discount)
     same(found, gd.evaluate(data, TARGET, discount=discount))
+
+
+@pytest.mark.parametrize("name", ["noisy", "episodes in no order", "interleaved episodes"])
+def test_one_batch_is_enough(tmp_path, name):
+    log = scanned(tmp_path, LOGS[name], batch_rows=10_000, cuts=(), group=10_000)
+    same(gd.evaluate(log, TARGET, discount=0.9), gd.evaluate(LOGS[name], TARGET, discount=0.9))
 
 
 @pytest.mark.parametrize("discount", [0.9, 1.0])

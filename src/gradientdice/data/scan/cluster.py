@@ -23,8 +23,9 @@ RETRIES = 5
 def blocks(log: ScannedLog, work: Pass, done: int) -> Iterator[tuple[Sums, int]]:
     """The sums of the parts from `done` on, in blocks as large as their place allows, with their levels."""
     client = log.client
-    # What every task needs is sent once to each worker, and not with each task.
-    shared = client.scatter((replace(log, parts=(), client=None), work), broadcast=True, hash=False)
+    # What every task needs is a task of its own: it goes once to each worker, and unlike scattered data it is made
+    # again where all workers that had it are lost.
+    shared = client.submit(_shared, replace(log, parts=(), client=None), work, retries=RETRIES, pure=False)
     waiting = []
     while done < len(log.parts):
         level = _level(done, len(log.parts))
@@ -53,6 +54,10 @@ def _tree(client: Any, log: ScannedLog, shared: Any, first: int, level: int) -> 
     half = 1 << (level - 1)
     left, right = _tree(client, log, shared, first, level - 1), _tree(client, log, shared, first + half, level - 1)
     return client.submit(_merge, shared, left, right, retries=RETRIES, pure=False)
+
+
+def _shared(log: ScannedLog, work: Pass) -> tuple[ScannedLog, Pass]:
+    return log, work
 
 
 def _part(shared: tuple[ScannedLog, Pass], content: Any, number: int, name: str) -> Sums:

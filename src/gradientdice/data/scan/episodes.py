@@ -112,13 +112,13 @@ class EpisodePass(ABC):
     def merged(self, left: Sums, right: Sums) -> Sums:
         """The sums of two stretches that follow each other."""
         total = self.together(left, right)
-        if "runs" not in left or "runs" not in right:
-            return {**total, **_runs(left), **_runs(right)}
-        ids = np.concatenate([left["run_ids"], right["run_ids"]])
-        change = ids[1:] != ids[:-1]
+        sides = [side for side in (left, right) if "runs" in side]
+        if not sides:
+            return total
+        ids, runs = (np.concatenate([side[name] for side in sides]) for name in RUN_KEYS)
         if (ids[1:] < ids[:-1]).any():
             raise OutOfOrder
-        runs = np.concatenate([left["runs"], right["runs"]])
+        change = ids[1:] != ids[:-1]
         if not change.all():
             group = np.append(0, np.cumsum(change))
             runs, ids = self.joined(group, runs), ids[np.append(True, change)]

@@ -169,7 +169,7 @@ def _starts(place: Path, table: pa.Table, name: str | None) -> np.ndarray | None
 
     if name is None:
         return None
-    column = table.column(name).combine_chunks()
+    column = _whole(table, name)
     if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         column = column.flatten()
     if not len(column):
@@ -180,6 +180,12 @@ def _starts(place: Path, table: pa.Table, name: str | None) -> np.ndarray | None
     # Checked as any states are.
     states = np.ma.getdata(states)
     return Transitions(states, np.zeros(len(states)), np.zeros(len(states)), states).states
+
+
+def _whole(table: pa.Table, name: str) -> pa.Array:
+    """A column in one piece; copied only if it is in several."""
+    column = table.column(name)
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _is_text(column: pa.Array) -> bool:

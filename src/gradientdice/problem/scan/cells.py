@@ -19,6 +19,8 @@ from gradientdice.functions import Tabular
 SLOTS = 8
 # A list of places for this many codes takes 128 MiB; larger tables are searched in sorted codes.
 LARGEST_LIST = 1 << 25
+# New rewards are looked for among so many rows: a few different ones come early.
+MOST_LOOKED_AT = 1000
 KEYS = ("codes", "cell_rows", "cell_weight", "cell_reward", "slot_reward", "slot_rows")
 
 
@@ -31,15 +33,22 @@ class CellCodes:
     def of(self, data: Transitions) -> Int[np.ndarray, " n"]:
         """The code of each row; an error for states or actions outside the table."""
         table, ended = self.table, data.ended
-        following = np.where(ended, data.states, data.next_states) if ended.any() else data.next_states
-        table.check("states", data.states, table.num_states)
-        table.check("actions", data.actions, table.num_actions)
-        table.check("next_states", following, table.num_states)
-        code = data.states.astype(np.int64)
+        states, actions, following = data.states, data.actions, data.next_states
+        if not (
+            _inside(states, table.num_states)
+            and _inside(actions, table.num_actions)
+            and _inside(following, table.num_states)
+        ):
+            # What follows an end is not used and may be anything.
+            following = np.where(ended, states, following) if following.ndim == 1 else following
+            for name, values in (("states", states), ("next_states", following)):
+                table.check(name, values, table.num_states)
+            table.check("actions", actions, table.num_actions)
+        code = states.astype(np.int64)
         code *= table.num_actions
-        code += data.actions
+        code += actions
         code *= table.num_states + 1
-        code += np.where(ended, table.num_states, following) if ended.any() else following
+        code += np.where(ended, table.num_states, following) if data.terminated is not None else following
         return code
 
     @property
@@ -101,35 +110,43 @@ class CellPlaces:
 
 
 class CellCounter:
-    """The cells of some rows, counted as they come."""
+    """The cells of some rows, counted as they come.
+
+    As long as all rewards are among a few, a slot is the same reward for every cell, which is faster; from the first
+    other reward on each cell has slots of its own.
+    """
 
     def __init__(self, codes: CellCodes) -> None:
         self._codes, self._places = codes, CellPlaces(codes)
         self._rows, self._weight, self._reward = (np.zeros(0) for _ in range(3))
-        self._slot_reward, self._slot_rows = np.zeros((SLOTS, 0)), np.zeros((SLOTS, 0))
+        self._common: np.ndarray | None = np.zeros(0)
+        self._slot_reward, self._slot_rows = np.zeros((0, SLOTS)), np.zeros((0, SLOTS))
         self._weighted = False
 
     def add(self, data: Transitions) -> None:
         """Adds rows."""
         cell, rewards = self._places.of(self._codes.of(data)), data.rewards
         self._grow(len(self._places.codes))
+        self._weighted = data.weights is not None
         if data.weights is not None:
             np.add.at(self._weight, cell, data.weights)
             np.add.at(self._reward, cell, data.weights * rewards)
             counted = data.weights > 0
             cell, rewards = cell[counted], rewards[counted]
-        cell, rewards = self._into_slots(cell, rewards)
+        if self._into_common_slots(cell, rewards):
+            return
+        cell, rewards = self._into_own_slots(cell, rewards)
         # What the slots have no room for; the slots' own rows are added at the end.
         np.add.at(self._rows, cell, 1.0)
         if data.weights is None:
             np.add.at(self._weight, cell, 1.0)
             np.add.at(self._reward, cell, rewards)
-        self._weighted = data.weights is not None
 
     def sums(self) -> Sums:
         """The counts, one row per cell in the order of their first rows."""
+        self._make_own()
         count = len(self._places.codes)
-        slot_reward, slot_rows = self._slot_reward[:, :count].T, self._slot_rows[:, :count].T
+        slot_reward, slot_rows = self._slot_reward[:count], self._slot_rows[:count]
         rows = self._rows[:count] + slot_rows.sum(axis=1)
         weight, reward = self._weight[:count], self._reward[:count]
         if not self._weighted:
@@ -137,12 +154,39 @@ class CellCounter:
             reward = reward + np.sum(np.where(slot_rows > 0, slot_reward, 0.0) * slot_rows, axis=1)
         return dict(zip(KEYS, (self._places.codes, rows, weight, reward, slot_reward, slot_rows), strict=True))
 
-    def _into_slots(self, cell: np.ndarray, rewards: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _into_common_slots(self, cell: np.ndarray, rewards: np.ndarray) -> bool:
+        """Counts the rows if all rewards are among the few; whether they are."""
+        if self._common is None:
+            return False
+        slot = _slots(self._common, rewards)
+        if slot is None:
+            few = np.unique(np.concatenate([self._common, rewards[:MOST_LOOKED_AT]]))
+            new = few[~np.isin(few, self._common)]
+            wider = np.append(self._common, new)
+            slot = _slots(wider, rewards) if len(wider) <= SLOTS else None
+            if slot is None:
+                self._make_own()
+                return False
+            self._common = wider
+        place = cell.astype(np.int64)
+        place *= SLOTS
+        place += slot
+        np.add.at(self._slot_rows.reshape(-1), place, 1.0)
+        return True
+
+    def _make_own(self) -> None:
+        """From here on each cell has slots of its own."""
+        if self._common is not None:
+            used = self._slot_rows[:, : len(self._common)] > 0
+            self._slot_reward[:, : len(self._common)][used] = np.broadcast_to(self._common, used.shape)[used]
+            self._common = None
+
+    def _into_own_slots(self, cell: np.ndarray, rewards: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Counts the rows whose reward has a slot; returns the others."""
         for slot in range(SLOTS):
             if not len(cell):
                 break
-            held, rows = self._slot_reward[slot], self._slot_rows[slot]
+            held, rows = self._slot_reward[:, slot], self._slot_rows[:, slot]
             match = held[cell] == rewards
             other = np.flatnonzero(~match)
             empty = other[np.isnan(held[cell[other]])]
@@ -163,8 +207,25 @@ class CellCounter:
         self._rows, self._weight, self._reward = (
             np.append(array, np.zeros(more)) for array in (self._rows, self._weight, self._reward)
         )
-        self._slot_reward = np.hstack([self._slot_reward, np.full((SLOTS, more), np.nan)])
-        self._slot_rows = np.hstack([self._slot_rows, np.zeros((SLOTS, more))])
+        self._slot_reward = np.vstack([self._slot_reward, np.full((more, SLOTS), np.nan)])
+        self._slot_rows = np.vstack([self._slot_rows, np.zeros((more, SLOTS))])
+
+
+def _slots(common: Float[np.ndarray, " k"], rewards: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"] | None:
+    """The number of each reward among these; None if one is not there."""
+    if not len(common):
+        return None
+    slot = np.zeros(len(rewards), dtype=np.int8)
+    for number, value in enumerate(common[1:], start=1):
+        slot += np.int8(number) * (rewards == value)
+    return slot if (common[slot] == rewards).all() else None
+
+
+def _inside(values: np.ndarray, count: int) -> bool:
+    """Whether these are single whole numbers below `count`."""
+    if values.ndim != 1 or values.dtype.kind not in "iu" or not len(values):
+        return False
+    return bool(values.min() >= 0 and values.max() < count)
 
 
 def merged_cells(codes: CellCodes, left: Sums, right: Sums) -> Sums:

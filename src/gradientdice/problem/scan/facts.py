@@ -84,10 +84,11 @@ class FactsPass(EpisodePass):
 
     def single_rows(self, batch: Batch) -> Sums:
         """Rows without episodes show what the behaviour earns at discount 1 only, and no starts."""
-        weights = batch.data.row_weights
-        units = {"units": np.array([(weights > 0).sum()])}
+        given = batch.data.weights
+        units = {"units": np.array([len(batch.data) if given is None else (given > 0).sum()])}
         if self.discount < 1:
             return units
+        weights = batch.data.row_weights
         return {**units, "behavior": _behavior(weights * batch.data.rewards, weights, 0.0)}
 
     def as_states(self, runs: Float[np.ndarray, "m k"]) -> Num[np.ndarray, "m ..."]:
