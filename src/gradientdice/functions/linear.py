@@ -56,7 +56,10 @@ class LinearFeatures:
 
     def at(self, states: Num[np.ndarray, "n ..."], actions: Num[np.ndarray, "n ..."]) -> DenseRows:
         """x(s,a)."""
-        features = as_floats("The feature function's result", self.function(states, actions))
+        features = self.function(states, actions)
+        # With an intercept the features are copied below, and need not be here.
+        if not (self.intercept and type(features) is np.ndarray and features.dtype == np.float64):
+            features = as_floats("The feature function's result", features)
         if features.ndim != 2 or len(features) != len(states):
             raise InputError(
                 f"The feature function returned shape {features.shape} for {len(states)} pairs; "

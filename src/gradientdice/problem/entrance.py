@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gradientdice.data.scan.log import ScannedLog
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, StartsMissing
 from gradientdice.functions import MLP, FittedKernel, LinearFeatures, LoggedTable, Nystrom, RandomFourier, Tabular
@@ -26,7 +27,12 @@ def explained_starts(data: Transitions, policy: Policy) -> Iterator[None]:
 
 
 def require_types(data: object, policy: object) -> None:
-    """An error if these are not a log and a policy."""
+    """An error if these are not a log in memory and a policy."""
+    if isinstance(data, ScannedLog):
+        raise InputError(
+            "A scanned log is taken by evaluate and by Moments.from_transitions; what is asked here needs the log in "
+            "memory: give log.sample, or load it."
+        )
     if not isinstance(data, Transitions):
         raise InputError(f"data must be Transitions, not {type(data).__name__}: see gradientdice.Transitions and load.")
     require_policy(policy)

@@ -55,9 +55,8 @@ def test_features_and_checkpoints_from_another_number_of_workers(tmp_path, monke
 
 @pytest.mark.slow
 def test_a_dask_frame(client):
-    import dask.dataframe as dd
-
-    frame = dd.from_pandas(as_table(DATA).to_pandas(), npartitions=5, sort=False)
+    frames = pytest.importorskip("dask.dataframe")
+    frame = frames.from_pandas(as_table(DATA).to_pandas(), npartitions=5, sort=False)
     expected = gd.evaluate(DATA, TARGET, discount=0.9)
     same(gd.evaluate(gd.scan(frame, client=client), TARGET, discount=0.9), expected)
     same(gd.evaluate(gd.scan(frame), TARGET, discount=0.9), expected)

@@ -226,6 +226,16 @@ def test_what_needs_the_log_in_memory_is_refused_by_name(tmp_path, arguments, na
         gd.evaluate(scanned(tmp_path, TABLE), TARGET, **arguments)
 
 
+def test_what_does_not_take_a_scanned_log_says_so(tmp_path):
+    log = scanned(tmp_path, TABLE)
+    for ask in (
+        lambda: gd.compare(log, TARGET, [gd.GradientDICE(0.9)]),  # pyright: ignore[reportArgumentType]
+        lambda: gd.Problem(log, TARGET),  # pyright: ignore[reportArgumentType]
+    ):
+        with pytest.raises(gd.InputError, match="log.sample"):
+            ask()
+
+
 def test_continuous_states_need_functions(tmp_path):
     data = gd.Transitions([[0.5], [1.5]], [0, 1], [1.0, 0.0], [[1.0], [2.0]], initial_states=[[0.5]])
     data.save(tmp_path / "log.parquet")
