@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer, Num
@@ -61,7 +61,7 @@ class Transitions:
     behavior_log_probs: Float[np.ndarray, " n"] | None = None
 
     # Fields with one row per initial state, of which there may be any number.
-    _BY_START: ClassVar[tuple[str, ...]] = ("initial_states",)
+    _BY_START = ("initial_states",)
 
     if TYPE_CHECKING:
         # Whatever NumPy takes is taken; the fields are arrays.

@@ -107,7 +107,7 @@ def _with_checkpoint(solver: Any, checkpoint: str | Path | None) -> Any:
         return solver
     if not hasattr(solver, "checkpoint"):
         raise InputError(
-            "checkpoint= is for a scanned log, or for training by a stochastic solver: give solver=PrimalDual(…) too, "
+            "checkpoint= is for training by a stochastic solver and for scanned logs: give solver=PrimalDual(…) too, "
             "or leave it out."
         )
     return replace(solver, checkpoint=as_path(checkpoint))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -27,7 +26,7 @@ class CountedLog(Transitions):
 
     row_counts: Float[np.ndarray, " n"] | None = None
     start_counts: Float[np.ndarray, " n0"] | None = None
-    _BY_START: ClassVar[tuple[str, ...]] = ("initial_states", "start_counts")
+    _BY_START = (*Transitions._BY_START, "start_counts")
 
     @property
     def start_weights(self) -> Float[np.ndarray, " n0"] | None:
