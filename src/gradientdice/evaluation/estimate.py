@@ -42,7 +42,7 @@ class Estimate:
         discount: γ.
         estimator: its name and settings.
         functions: the function class.
-        ratio: τ at each transition; None if the estimator has none.
+        ratio: τ at each transition; None if the estimator has none, or the log was scanned.
         behavior: what the behaviour earns at the same discount, from the log's own episodes; None below discount 1
             if there are none in time order.
         behavior_mean: the log's own (weighted) mean reward, whatever the discount.

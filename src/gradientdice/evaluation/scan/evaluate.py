@@ -39,8 +39,8 @@ def evaluate_scanned(asked: Asked, estimator: Estimator, intervals: Intervals, s
 def _functions(asked: Asked) -> LinearFunctions:
     if asked.functions is None:
         raise InputError(
-            "A scanned log whose states are not few whole numbers needs functions=: LinearFeatures(…), or "
-            "RandomFourier(…), which is scaled to a sample of the log. The search for features needs a log in memory: "
-            "evaluate log.sample."
+            "A scanned log whose states are not few whole numbers needs functions=: Tabular(S, A), LinearFeatures(…), "
+            "or RandomFourier(…), which is scaled to a sample of the log. The search for features needs a log in "
+            "memory: evaluate log.sample."
         )
     return asked.functions
