@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gradientdice as gd
-from gradientdice.data.scan import parts
+from gradientdice.data.scan import log as log_module
 from gradientdice.data.scan.log import ScannedLog
 from problems import known
 from scans import as_function, as_table, features, same, small_table, with_fields, written
@@ -82,16 +82,16 @@ def test_every_estimator_that_is_taken(tmp_path, estimator):
     same(gd.evaluate(scanned(tmp_path, NOISY), TARGET, estimator), gd.evaluate(NOISY, TARGET, estimator))
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     cuts=st.lists(st.integers(1, len(NOISY) - 1), max_size=6),
-    group=st.integers(1, 400),
-    batch_rows=st.integers(1, 500),
+    group=st.integers(20, 400),
+    batch_rows=st.integers(5, 500),
     part_rows=st.integers(1, 300),
 )
 def test_no_border_matters(tmp_path_factory, cuts, group, batch_rows, part_rows):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "PART_ROWS", part_rows)
+        patch.setattr(log_module, "PART_ROWS", part_rows)
         folder = tmp_path_factory.mktemp("cut")
         log = gd.scan(written(folder, NOISY, cuts, group), batch_rows=batch_rows)
         same(gd.evaluate(log, TARGET, discount=0.9), ANSWER)

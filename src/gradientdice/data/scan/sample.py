@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # Runs of rows are taken from so many parts: the log may change as it goes on.
 PLACES = 16
+NAMES = tuple(field.name for field in fields(Transitions))
 
 
 def sampled(log: ScannedLog, most: int) -> Transitions:
@@ -22,25 +23,35 @@ def sampled(log: ScannedLog, most: int) -> Transitions:
 
     Episodes that a run cuts at its beginning are left out if others are left, so that first rows are starts.
     """
+    everything = _first_rows(log, range(len(log.parts)), most)
+    if everything is not None:
+        return _together([_joined(everything)])
     chosen = np.unique(np.linspace(0, len(log.parts) - 1, PLACES).astype(np.int64))
     each = -(-most // len(chosen))
-    runs, whole = [], len(chosen) == len(log.parts)
+    runs = []
     for part in chosen:
         rows: list[Batch] = []
-        taken = 0
-        for batch in log.batches(int(part), *(field.name for field in fields(Transitions))):
-            if taken >= each:
-                whole = False
-                break
+        for batch in log.batches(int(part), *NAMES):
             rows.append(batch)
-            taken += len(batch.data)
+            if sum(len(other.data) for other in rows) >= each:
+                break
         if rows:
             runs.append((int(part), _joined(rows)))
-    if whole:
-        return _together([run for _, run in runs])
     heads = [(part, _head(run, each)) for part, run in runs]
     begun = [run for part, head in heads if len((run := _from_first_start(head, first=part == 0))["rewards"])]
     return _together(begun or [head for _, head in heads])
+
+
+def _first_rows(log: ScannedLog, parts: range, most: int) -> list[Batch] | None:
+    """All batches of these parts; None if they have more rows than that."""
+    rows, taken = [], 0
+    for part in parts:
+        for batch in log.batches(part, *NAMES):
+            rows.append(batch)
+            taken += len(batch.data)
+            if taken > most:
+                return None
+    return rows
 
 
 def _joined(rows: list[Batch]) -> dict[str, np.ndarray]:
