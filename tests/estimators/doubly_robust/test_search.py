@@ -8,6 +8,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.effort import Effort
+from gradientdice.estimators.doubly_robust.allowance import SPREAD
 from gradientdice.estimators.doubly_robust.search import mixed_features, search_functions
 from gradientdice.estimators.model import values
 from gradientdice.experiments.traps.drift import Drift
@@ -68,6 +69,7 @@ class ExactQ:
 @dataclass
 class Exact:
     by_discount: list[list[ExactQ]]
+    spreads: tuple[float, ...] = (0.0,)
 
     def notes(self, number: int) -> tuple[str, ...]:
         return (f"a model for discount {number}",)
@@ -129,6 +131,28 @@ def test_the_interval_is_wider_where_two_kinds_of_q_disagree():
         widths.append(1.96 * found.chosen.error + found.allowance(0.95))
         assert abs(found.chosen.answer.value - truth) < widths[-1]
     assert widths[1] > 4 * widths[0], "all of the stretched model's error would be 0.54"
+
+
+@pytest.mark.parametrize("gamma", [0.9, 1.0])
+def test_the_interval_is_wider_where_the_networks_disagree(gamma):
+    """Answers with both kinds of Q can be wrong alike, as where few episodes of the log have an end."""
+    rng, count = np.random.default_rng(7), 1500
+    states, starts = rng.normal(size=(count, 1)), rng.normal(size=(100, 1))
+    following = 0.8 * states + 0.1 * rng.normal(size=(count, 1))
+    data = gd.Transitions(states, rng.integers(0, 2, count), states[:, 0], following, initial_states=starts)
+    policy = gd.DiscretePolicy(lambda s: np.full((len(s), 2), 0.5), 2)
+    slope = 1 / (1 - gamma * 0.8)
+    model = ExactQ(slope * states[:, 0], slope * following[:, 0], slope * starts[:, 0])
+    allowances = []
+    for spread in (0.0, 10.0):
+
+        def simulate(problem, discounts, folds, effort, spread=spread):
+            return Exact([[model]], (spread,))
+
+        (found,) = search_functions(gd.Problem(data, policy), [gamma], simulate)
+        allowances.append(found.allowance(0.95))
+    assert allowances[0] < 0.2, "both kinds of Q are right"
+    assert allowances[1] == pytest.approx(1.96 * SPREAD * 10, rel=1e-3)
 
 
 def test_all_but_quick_answers_learn_a_model(monkeypatch):

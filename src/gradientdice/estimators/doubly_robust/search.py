@@ -24,7 +24,7 @@ import numpy as np
 
 from gradientdice.effort import Effort
 from gradientdice.estimators.answer import Answer
-from gradientdice.estimators.doubly_robust.allowance import between_answers, lacking_ratio, margin, unexplained_share
+from gradientdice.estimators.doubly_robust.allowance import apart_bound, lacking_ratio, margin, unexplained_share
 from gradientdice.estimators.doubly_robust.combine import combine
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
 from gradientdice.estimators.doubly_robust.ridge_scores import RidgeScores, ridge_scores
@@ -138,7 +138,10 @@ class FunctionSearch:
     def _misfit_note(self, confidence: float) -> str:
         allowance = self.allowance(confidence)
         if set(self.chosen.shares) == {MODEL}:
-            return f"the interval is widened by {allowance:.2g} on both sides: with the kernel's Q the answer differs"
+            return (
+                f"the interval is widened by {allowance:.2g} on both sides: answers with the kernel's Q, and the "
+                "networks among themselves, differ"
+            )
         if allowance > 0:
             return f"the interval is widened by {allowance:.2g} on both sides for misfit that held-out rows show"
         return "held-out rows show no misfit, so that the interval is not widened for it"
@@ -174,7 +177,7 @@ def search_functions(
         for number, path in enumerate(paths):
             values = ValueCandidates.of(data, folds, path, () if model is None else model.by_discount[number])
             forms = judge.forms(values.residual)
-            trial = _Trial(problem, functions, path, values, forms)
+            trial = _Trial(problem, functions, path, values, forms, 0.0 if model is None else model.spreads[number])
             candidates = tuple(trial.candidate(ridge) for ridge in range(len(path.ridges)))
             notes = (without_simulation(problem),) if model is None else model.notes(number)
             found.append(FunctionSearch(candidates, _whitened(functions, policy, path, forms), notes))
@@ -194,13 +197,14 @@ def mixed_features(problem: Problem) -> RandomFourier:
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """What the ridges of one discount share."""
+    """What the ridges of one discount share; `spread` is that of the networks' own values."""
 
     problem: Problem
     functions: RandomFourier
     path: RidgeScores
     values: ValueCandidates
     forms: BellmanForms
+    spread: float
 
     def candidate(self, number: int) -> Candidate:
         """The ratio of one ridge with the best combination of Qs.
@@ -232,7 +236,7 @@ class _Trial:
             noise,
             answer,
             standard_error(independent_shares(shares, data)),
-            self._distance(ratio, value) if apart else self._bias(ratio, weights, value, shares),
+            max(self._of_two_kinds(ratio, value), 0.0 if apart else self._bias(ratio, weights, value, shares)),
             0.0 if apart else lacking_ratio(loss / FOLDS, noise / FOLDS, mass),
         )
 
@@ -240,14 +244,20 @@ class _Trial:
         mass = self.problem.row_share(self.path.discount) * ratio
         return best_weights(self.values, self.problem.data, self.problem.folds(FOLDS), mass, self.forms, among)
 
-    def _distance(self, ratio: np.ndarray, value: float) -> float:
-        """The bound from the answers with the kernel's Qs and with all of them."""
+    def _of_two_kinds(self, ratio: np.ndarray, value: float) -> float:
+        """The bound from how far the answers with each kind of Q, and the networks, are apart.
+
+        Without a model it is 0, and below discount 1 with one that does not explain its own Q: another bound holds.
+        """
+        simulated = self.values.modelled if self.path.discount == 1 else self.values.simulated
+        if not simulated:
+            return 0.0
         data, folds = self.problem.data, self.problem.folds(FOLDS)
         answers = [
             self._combined(self.values.combined(data, folds, ratio, self._weights(ratio, among)))[0]
-            for among in (self.values.others, None)
+            for among in (simulated, self.values.others, None)
         ]
-        return between_answers(max(abs(value - other) for other in answers))
+        return apart_bound(max(abs(value - other) for other in answers), self.spread)
 
     def _bias(self, ratio: np.ndarray, weights: np.ndarray, value: float, shares: Influence) -> float:
         """What the answer may take over of Q's error: the largest over directions to the candidates for Q."""

@@ -63,6 +63,11 @@ class SimulatedValues(Protocol):
         """Several Qs with their Vs for each discount."""
         ...
 
+    @property
+    def spreads(self) -> Sequence[float]:
+        """For each discount the standard deviation of the policy's value over the networks."""
+        ...
+
     def notes(self, number: int) -> tuple[str, ...]:
         """What the reader should know at one of the discounts."""
         ...
@@ -147,6 +152,11 @@ class ValueCandidates:
         """τ with one of the candidates."""
         initial = None if self.initial_value is None else self.initial_value[number]
         return self._scores(data, ratio, self.residual[number], self.norm[number], initial)
+
+    @property
+    def modelled(self) -> tuple[int, ...]:
+        """Which candidates are a model's, whether it explains its own Q or not."""
+        return tuple(number for number, name in enumerate(self.names) if name == MODEL)
 
     @property
     def others(self) -> list[int]:
