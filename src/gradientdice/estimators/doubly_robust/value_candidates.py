@@ -64,8 +64,18 @@ class SimulatedValues(Protocol):
         ...
 
     @property
+    def values(self) -> Sequence[float]:
+        """For each discount the policy's value in the model."""
+        ...
+
+    @property
     def spreads(self) -> Sequence[float]:
-        """For each discount the standard deviation of the policy's value over the networks."""
+        """For each discount the standard deviation of that value over the networks."""
+        ...
+
+    @property
+    def left_share(self) -> float:
+        """The share of simulated steps that would have left the log's range."""
         ...
 
     def notes(self, number: int) -> tuple[str, ...]:
@@ -81,6 +91,26 @@ class Simulation(Protocol):
     ) -> SimulatedValues | None:
         """Q and V of each discount; None where a model does not apply."""
         ...
+
+
+@dataclass(frozen=True)
+class OwnValue:
+    """What a model says by itself at one discount.
+
+    Attributes:
+        value: the policy's value in the model.
+        spread: its standard deviation over the networks.
+        left_share: the share of simulated steps that would have left the log's range.
+    """
+
+    value: float
+    spread: float
+    left_share: float
+
+    @classmethod
+    def of(cls, model: SimulatedValues, number: int) -> OwnValue:
+        """At one of the model's discounts."""
+        return cls(model.values[number], model.spreads[number], model.left_share)
 
 
 @dataclass(frozen=True, eq=False)
