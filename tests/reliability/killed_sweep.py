@@ -6,6 +6,7 @@ the checkpoint of that number gets its name.
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,25 @@ def sweep(checkpoint: Path | None = None) -> Any:
     return gd.sweep(
         data, policy, gd.GradientDICE(0.5), functions, solver, seeds=1, progress=False, checkpoint=checkpoint
     )
+
+
+def killed(folder: Path, number: int, moment: str) -> bool:
+    """Whether a process that goes on from this folder was killed; if not, it came to its end."""
+    child = subprocess.run([sys.executable, __file__, str(folder), str(number), moment])
+    assert child.returncode in (0, -signal.SIGKILL), child
+    return child.returncode != 0
+
+
+def kills_at_every_portion(folder: Path, moment: str) -> int:
+    """How many processes were killed, one after the other, until one came to its end.
+
+    Each is killed at one of its first checkpoints, so that every portion of both trainings is the last of a process.
+    """
+    kills = 0
+    # One that is killed before its first checkpoint has its name would never get further.
+    while kills <= 2 * PORTIONS and killed(folder, 1 if moment == "after" else 2, moment):
+        kills += 1
+    return kills
 
 
 def _dying(number: int, moment: str) -> Any:
