@@ -73,7 +73,7 @@ types: $(INSTALLED) ## Type-check src and tests with pyright.
 	$(BIN)/pyright
 
 reliability: $(INSTALLED) ## Try bad input, faults and kills by the thousand, and write docs/reliability.md.
-	$(BIN)/python benchmarks/reliability.py
+	$(BIN)/python benchmarks/bad_input.py
 
 bench: $(INSTALLED) ## Measure speed, as ratios in one run.
 	$(BIN)/python -m pip install --quiet 'torch==2.13.0'
