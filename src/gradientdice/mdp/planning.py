@@ -30,11 +30,11 @@ def optimal_q(mdp: FiniteMDP, discount: float, *, tolerance: float = 1e-8) -> Fl
             return q
 
 
-def softmax_policy(q: Float[np.ndarray, "S A"], temperature: float) -> Float[np.ndarray, "S A"]:
+def softmax_policy(q: ArrayLike, temperature: float) -> Float[np.ndarray, "S A"]:
     """π(a|s) ∝ exp(Q(s,a) / temperature)."""
     temperature = require_number("temperature", temperature, low=0, open_low=True)
-    q = _table("q", q)
-    weights = np.exp((q - q.max(axis=1, keepdims=True)) / temperature)
+    values = _table("q", q)
+    weights = np.exp((values - values.max(axis=1, keepdims=True)) / temperature)
     return weights / weights.sum(axis=1, keepdims=True)
 
 
