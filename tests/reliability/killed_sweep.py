@@ -40,14 +40,15 @@ def killed(folder: Path, number: int, moment: str) -> bool:
     return child.returncode != 0
 
 
-def kills_at_every_portion(folder: Path, moment: str) -> int:
+def kills_at_every_portion(folder: Path, moment: str, every: int = 1) -> int:
     """How many processes were killed, one after the other, until one came to its end.
 
-    Each is killed at one of its first checkpoints, so that every portion of both trainings is the last of a process.
+    Each is killed at one of its first checkpoints, so that every portion of both trainings is the last of a process;
+    or at a later one, so that every so many-th is.
     """
     kills = 0
     # One that is killed before its first checkpoint has its name would never get further.
-    while kills <= 2 * PORTIONS and killed(folder, 1 if moment == "after" else 2, moment):
+    while kills <= 2 * PORTIONS and killed(folder, every + (moment == "before"), moment):
         kills += 1
     return kills
 
