@@ -78,13 +78,14 @@ def main() -> None:
     rows, longest = [], 0.0
     with tempfile.TemporaryDirectory() as name:
         os.chdir(name)
-        for what, (counts, slowest) in (
-            ("calls with a wrong argument", _calls(Path(name), every)),
-            ("damaged files", _files(Path(name), FILES // every)),
-            ("checkpoints with one flipped bit", _checkpoints(Path(name) / "state.safetensors", every)),
-            ("full disks", _disks(Path(name), every)),
-            ("kills of a sweep, and its end", (_kills(Path(name), every), 0.0)),
+        for what, work in (
+            ("calls with a wrong argument", lambda: _calls(Path(name), every)),
+            ("damaged files", lambda: _files(Path(name), FILES // every)),
+            ("checkpoints with one flipped bit", lambda: _checkpoints(Path(name) / "state.safetensors", every)),
+            ("full disks", lambda: _disks(Path(name), every)),
+            ("kills of a sweep, and its end", lambda: (_kills(Path(name), every), 0.0)),
         ):
+            counts, slowest = work()
             longest = max(longest, slowest)
             figures = " | ".join(f"{counts[kind]:,}" for kind in ("refused", "right", "wrong"))
             rows.append(f"| {what} | {sum(counts.values()):,} | {figures} |")
