@@ -38,8 +38,15 @@ with ends_soon_when_interrupted():
 """
 
 
+def heeds_ctrl_c() -> None:
+    """A shell that starts the tests in the background has all their processes ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_a_process_that_does_not_end_is_ended():
-    with subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE, text=True, preexec_fn=heeds_ctrl_c
+    ) as child:
         assert child.stdout is not None and child.stdout.readline() == "ready\n"
         child.send_signal(signal.SIGINT)
         begun = time.monotonic()
@@ -94,6 +101,7 @@ def test_ctrl_c_ends_real_work_within_two_seconds(tmp_path, arguments, code):
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        preexec_fn=heeds_ctrl_c,
     ) as child:
         if arguments is REPRODUCE:
             _wait_for(lambda: (tmp_path / "results" / "manifest.json").exists(), 60)
