@@ -31,25 +31,35 @@ test-all: $(INSTALLED) check types ## Also run the slow statistical tests.
 	$(BIN)/python -m pytest -n 2 -q -m 'slow or not slow'
 	$(MAKE) audit package
 
-audit: $(INSTALLED) ## Look the locked versions up among known vulnerabilities, where an index is reachable.
-	$(BIN)/python -m pip install --quiet pip-audit
-	@$(BIN)/pip-audit --requirement requirements.lock --no-deps --disable-pip > $(VENV)/audit.log 2>&1 || \
-	  if grep -qiE 'connection|resolve|timed out' $(VENV)/audit.log; then echo "No index is reachable: nothing was audited."; \
-	  else cat $(VENV)/audit.log; exit 1; fi
+# Kept apart from the environment of the tests, which `make lock` must find without them.
+TOOLS := .venv-tools
+$(TOOLS)/.installed:
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet build hatchling pip-audit
+	@touch $@
+
+audit: $(TOOLS)/.installed ## Look the locked versions up among known vulnerabilities, where an index is reachable.
+	@$(TOOLS)/bin/pip-audit --requirement requirements.lock --no-deps --disable-pip --format json --progress-spinner off \
+	  2> $(TOOLS)/audit.log | $(TOOLS)/bin/python .ci/audit.py
 
 PACKAGE := .venv-package
-package: $(INSTALLED) ## Build the wheel and the sdist, install each in a clean environment and run the demo from there.
+package: $(TOOLS)/.installed ## Build the wheel and the sdist, install each in a clean environment and run the demo from there.
 	rm -rf dist $(PACKAGE)
-	$(BIN)/python -m pip install --quiet build
-	$(BIN)/python -m build --outdir dist .
+	$(TOOLS)/bin/python -m build --no-isolation --outdir dist . > $(TOOLS)/build.log || { cat $(TOOLS)/build.log; exit 1; }
+	$(PYTHON) -m venv $(PACKAGE)
 	set -e; for file in dist/*.whl dist/*.tar.gz; do \
-	  $(PYTHON) -m venv --clear $(PACKAGE); \
 	  $(PACKAGE)/bin/python -m pip install --quiet --constraint requirements.lock $$file; \
-	  (cd $(PACKAGE) && bin/python -m gradientdice.experiments.demo); \
+	  (cd $(PACKAGE) && bin/python -m gradientdice.experiments.demo | grep verdict); \
+	  $(PACKAGE)/bin/python -m pip uninstall --quiet --yes gradientdice; \
 	done
 
-lock: $(INSTALLED) ## Write the versions of this environment to requirements.lock.
-	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
+LOCK := .venv-lock
+lock: ## Write the newest versions that go together to requirements.lock.
+	rm -rf $(LOCK)
+	$(PYTHON) -m venv $(LOCK)
+	$(LOCK)/bin/python -m pip install --quiet --editable '.[dev]'
+	$(LOCK)/bin/python -m pip freeze --exclude-editable > requirements.lock
+	rm -rf $(LOCK)
 
 LOWEST := .venv-lowest
 test-lowest: ## Run the tests with the lowest versions that pyproject.toml allows.
@@ -83,4 +93,4 @@ results: $(INSTALLED) ## Run all experiments and write the pages under docs/resu
 	done
 
 clean: ## Remove the virtual environment and generated results.
-	rm -rf $(VENV) $(LOWEST) $(PACKAGE) dist results demo-output
+	rm -rf $(VENV) $(LOWEST) $(PACKAGE) $(TOOLS) dist results demo-output

@@ -63,6 +63,20 @@ def as_floats(name: str, value: Any, *, copy: bool = True) -> np.ndarray:
     return as_numbers(name, value, copy=copy).astype(np.float64, copy=False)
 
 
+def as_states(value: Any) -> np.ndarray:
+    """States that a policy is asked at: an array as it is, anything else as numbers in rows."""
+    array = value if type(value) is np.ndarray and value.dtype.kind in "buif" else as_numbers("states", value)
+    if array.ndim == 0:
+        raise InputError("states must have one row per state, not a single number.")
+    return array
+
+
+def require_rng(rng: object) -> None:
+    """An error unless draws can come from here."""
+    if not isinstance(rng, np.random.Generator):
+        raise InputError(f"rng must be a numpy Generator, as numpy.random.default_rng(0) gives, not {rng!r:.60}.")
+
+
 def is_frozen(array: np.ndarray) -> bool:
     """Whether this array of numbers owns its memory and cannot be written."""
     return array.base is None and not array.flags.writeable and array.dtype.kind in "biuf" and array.dtype.isnative

@@ -44,7 +44,7 @@ def evaluate(
     confidence: Confidence = 0.95,
     interval: Annotated[Interval, typer.Option("--interval", help="How the interval is made.")] = Interval.skew,
     effort: EffortOption = Effort.NORMAL,
-    report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.")] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.", readable=False)] = None,
     json: Json = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 if the verdict is 'do not trust'.")] = False,
     force: Force = False,

@@ -245,7 +245,7 @@ class Transitions:
         if self.weights is not None:
             if (self.weights < 0).any():
                 row = first_bad_row(self.weights < 0)
-                raise InputError(f"weights must not be negative; row {row} is {self.weights[row]!r}.")
+                raise InputError(f"weights must not be negative; row {row} is {self.weights[row]!r:.60}.")
             if self.weights.sum() <= 0:
                 raise InputError("weights are all zero: at least one row must count.")
         if self.terminated is not None and self.truncated is not None and (self.terminated & self.truncated).any():

@@ -7,19 +7,16 @@ import math
 import re
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jinja2
 import matplotlib
+import pandas as pd
 
 from gradientdice.atomic import replaceable, write_atomically
 from gradientdice.data.files.reading import as_path
 from gradientdice.errors import InputError, require_flag
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.report.plots import estimate_figure
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Grey on nothing reads on a light page and on a dark one.
 THEME = {
@@ -38,6 +35,8 @@ def write_report(
 ) -> None:
     """Writes the report; an existing file is replaced only with `force`."""
     path = as_path(path)
+    if comparison is not None and not isinstance(comparison, pd.DataFrame):
+        raise InputError(f"comparison must be the table that compare gives, not {comparison!r:.60}.")
     require_free(path, force=force)
     write_atomically(path, lambda target: target.write_text(render(estimate, comparison), encoding="utf-8"))
 

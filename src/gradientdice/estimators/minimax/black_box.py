@@ -36,6 +36,7 @@ from gradientdice.functions import LinearFunctions
 from gradientdice.functions.rows import Rows
 from gradientdice.inference.evidence import Evidence
 from gradientdice.inference.influence import Influence
+from gradientdice.problem.entrance import require_functions
 from gradientdice.problem.logged import require_logged
 from gradientdice.problem.problem import Problem, describe
 from gradientdice.problem.stream import LogDesign
@@ -81,6 +82,7 @@ class BlackBox:
 
     def __post_init__(self) -> None:
         require_number("discount", self.discount, low=0, high=1)
+        require_functions(self.kernel, "kernel")
         if self.positive is not None:
             require_flag("positive", self.positive)
         require_flag("row_weights", self.row_weights)
