@@ -27,6 +27,9 @@ from .inference.influence import Influence as Influence
 from .inference.checks import Verdict as Verdict
 from .evaluation.estimate import Estimate as Estimate
 from .evaluation.evaluate import evaluate as evaluate
+from .evaluation.posterior.draw import posterior as posterior
+from .evaluation.posterior.result import Posterior as Posterior
+from .evaluation.posterior.result import PosteriorRanking as PosteriorRanking
 from .inference.intervals import BootstrapInterval as BootstrapInterval
 from .inference.intervals import EmpiricalLikelihood as EmpiricalLikelihood
 from .inference.intervals import NormalInterval as NormalInterval
