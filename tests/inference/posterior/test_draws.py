@@ -8,7 +8,7 @@ import pytest
 import gradientdice as gd
 from gradientdice.inference.posterior.features import FeatureDraws
 from gradientdice.inference.posterior.table import TableDraws
-from gradientdice.inference.posterior.units import Drawn, RowKinds
+from gradientdice.inference.posterior.units import Drawn, WeightedCells
 from problems import known, ladder, loop, random_problem
 
 
@@ -32,32 +32,32 @@ def trajectories(ending):
 def test_a_tables_draw_is_the_closed_form_with_these_weights(ending, discount):
     data, target = trajectories(ending)
     problem = gd.Problem(data, gd.TabularPolicy(target))
-    kinds = RowKinds.of(data)
-    assert len(kinds.weights.rows) == 60
-    drawn = kinds.weights.draw(5, np.random.default_rng(1))
-    values = TableDraws.of(problem, discount, kinds).values(drawn)
+    cells = WeightedCells.of(data)
+    assert len(cells.weights.rows) == 60
+    drawn = cells.weights.draw(5, np.random.default_rng(1))
+    values = TableDraws.of(problem, discount, cells).values(drawn)
     for number in range(5):
         log = weighted(data, drawn.rows[number][data.units.rows])
         expected = gd.evaluate(log, gd.TabularPolicy(target), gd.GradientDICE(discount))
         np.testing.assert_allclose(values[number], expected.uncut_value or expected.value, atol=1e-9)
 
 
-def test_rows_of_one_kind_are_drawn_together_and_starts_apart():
+def test_rows_that_are_alike_are_drawn_together_and_starts_apart():
     mdp, target, dist = random_problem(2)
     data = mdp.sample(400, dist, np.random.default_rng(0))
-    kinds = RowKinds.of(data)
+    cells = WeightedCells.of(data)
     distinct = {(s, a, t) for s, a, t in zip(data.states, data.actions, data.next_states, strict=True)}
-    assert len(kinds.first) == len(distinct) and kinds.weights.rows.sum() == 400
-    starts = known(kinds.weights.starts)
+    assert len(cells.first) == len(distinct) and cells.weights.rows.sum() == 400
+    starts = known(cells.weights.starts)
     assert starts.sum() == 400 and len(starts) == len(np.unique(known(data.initial_states)))
-    # Whole numbers as weights are copies: of rows by kind, and of starts.
+    # Whole numbers as weights are copies: of rows by cell, and of starts.
     rng = np.random.default_rng(3)
-    rows, begun = rng.integers(1, 4, (1, len(kinds.first))), rng.integers(1, 4, (1, len(starts)))
-    draws = TableDraws.of(gd.Problem(data, gd.TabularPolicy(target)), 0.8, kinds)
+    rows, begun = rng.integers(1, 4, (1, len(cells.first))), rng.integers(1, 4, (1, len(starts)))
+    draws = TableDraws.of(gd.Problem(data, gd.TabularPolicy(target)), 0.8, cells)
     value = draws.values(Drawn(rows.astype(float), begun.astype(float)))
-    again = known(kinds.first_start)
+    again = known(cells.first_start)
     log = gd.Transitions(
-        *(field[kinds.first] for field in (data.states, data.actions, data.rewards, data.next_states)),
+        *(field[cells.first] for field in (data.states, data.actions, data.rewards, data.next_states)),
         initial_states=np.repeat(known(data.initial_states)[again], begun[0]),
         weights=rows[0],
     )

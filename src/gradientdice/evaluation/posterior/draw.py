@@ -20,7 +20,7 @@ from gradientdice.inference.posterior.dirichlet import DirichletModel
 from gradientdice.inference.posterior.features import FeatureDraws
 from gradientdice.inference.posterior.linearised import LinearisedDraws
 from gradientdice.inference.posterior.table import TableDraws
-from gradientdice.inference.posterior.units import Drawn, GammaWeights, RowKinds
+from gradientdice.inference.posterior.units import Drawn, GammaWeights, WeightedCells
 from gradientdice.inference.small_samples import interval_shares
 from gradientdice.policies import DiscretePolicy, Policy, TabularPolicy
 from gradientdice.problem.entrance import explained_starts
@@ -176,9 +176,9 @@ def _table_draws(problems: dict[str, Problem], discount: float) -> tuple[dict[st
         return None
     for problem in problems.values():
         problem.tabular_solution(discount)  # refuses what has no answer, such as several closed sets at discount 1
-    kinds = RowKinds.of(first.data)
-    ready: dict[str, _Draws] = {name: TableDraws.of(problem, discount, kinds) for name, problem in problems.items()}
-    return ready, kinds.weights, "Bayesian bootstrap, each draw solved exactly"
+    cells = WeightedCells.of(first.data)
+    ready: dict[str, _Draws] = {name: TableDraws.of(problem, discount, cells) for name, problem in problems.items()}
+    return ready, cells.weights, "Bayesian bootstrap, each draw solved exactly"
 
 
 def _feature_draws(problems: dict[str, Problem], discount: float) -> tuple[dict[str, _Draws], GammaWeights, str] | None:
@@ -259,5 +259,5 @@ def _batches(draws: int, size: int, make: Callable[[int], np.ndarray]) -> Float[
 def _size(own: _Draws) -> int:
     """How many numbers one draw of a policy's system has."""
     if isinstance(own, TableDraws):
-        return own.num_states**2
+        return own.size
     return own.gram.shape[1] if isinstance(own, FeatureDraws) else 1

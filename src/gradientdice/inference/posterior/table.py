@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
-from gradientdice.inference.posterior.units import Drawn, RowKinds
+from gradientdice.inference.posterior.units import Drawn, WeightedCells
 from gradientdice.problem.problem import Problem
 
 
@@ -25,69 +25,70 @@ class TableDraws:
 
     Attributes:
         discount: γ.
-        kinds: of the log's rows.
-        pair: (k,) the pair of each kind.
-        share: (k,) π of the kind's action in its state.
-        reward: (k,) of each kind.
-        to_pair: (k, P) sums over the kinds of a pair.
-        to_step: (k, S²) sums over the kinds that lead from one state to another, the end among the latter.
-        to_state: (k, S) sums over the kinds of a state.
-        start: (m,) the state of each kind of initial state; None without any.
+        log: the log by cells.
+        pair: (k,) the pair of each cell.
+        share: (k,) π of the cell's action in its state.
+        to_pair: (P, k) sums over the cells of a pair.
+        to_step: (S², k) sums over the cells that lead from one state to another, the end among the latter.
+        to_state: (S, k) sums over the cells of a state.
+        to_start: (S, m) sums over the kinds of initial states; None without any.
+        num_states: S, the state after the end included.
         end: the number of the state after the end; None if nothing ended.
     """
 
     discount: float
-    kinds: RowKinds
+    log: WeightedCells
     pair: Int[np.ndarray, " k"]
     share: Float[np.ndarray, " k"]
-    reward: Float[np.ndarray, " k"]
     to_pair: csr_array
     to_step: csr_array
     to_state: csr_array
-    start: Int[np.ndarray, " m"] | None
+    to_start: csr_array | None
+    num_states: int
     end: int | None
 
     @classmethod
-    def of(cls, problem: Problem, discount: float, kinds: RowKinds) -> TableDraws:
+    def of(cls, problem: Problem, discount: float, log: WeightedCells) -> TableDraws:
         """The empirical MDP of a problem with a table."""
-        model = problem.empirical(discount)
-        cells, first = model.cells, kinds.first
+        cells, first = problem.empirical(discount).cells, log.first
         size, actions = cells.policy.shape
         pair, following = cells.pair[first], cells.following[first]
         state = pair // actions
-        start = None
-        if cells.starts is not None and kinds.first_start is not None:
-            start = cells.starts[kinds.first_start]
+        to_start = None
+        if cells.starts is not None and log.first_start is not None:
+            to_start = _summing(cells.starts[log.first_start], size)
         return cls(
             discount,
-            kinds,
+            log,
             pair,
             cells.policy.ravel()[pair],
-            problem.data.rewards[first],
             _summing(pair, size * actions),
             _summing(state * size + following, size * size),
             _summing(state, size),
-            start,
+            to_start,
+            size,
             cells.end,
         )
 
     @property
-    def num_states(self) -> int:
-        """S, the state after the end included."""
-        return self.to_state.shape[1]
+    def size(self) -> int:
+        """How many numbers a draw has: those of the transitions, the state after the end included, and of the cells."""
+        return len(self.share) + self.num_states**2
 
     def values(self, drawn: Drawn) -> Float[np.ndarray, " b"]:
         """ρ of each draw."""
-        rows, starts = self.kinds.counts(drawn)
-        logged = rows @ self.to_pair
-        share = rows * self.share / logged[:, self.pair]
+        # With the draws last, as sparse products are quickest.
+        units = np.ascontiguousarray(drawn.rows.T)
+        rows, rewards = self.log.rows @ units, self.log.rewards @ units
+        each = self.share[:, None] / (self.to_pair @ rows)[self.pair]
         size = self.num_states
-        chain = (share @ self.to_step).reshape(-1, size, size)
-        reward = (share * self.reward) @ self.to_state
+        chain = (self.to_step @ (each * rows)).T.reshape(-1, size, size)
+        reward = (self.to_state @ (each * rewards)).T
         begin = None
-        if starts is not None and self.start is not None:
-            begin = starts @ _summing(self.start, size)
-            begin /= begin.sum(axis=1, keepdims=True)
+        starts = self.log.starts_of(drawn.starts, units)
+        if starts is not None and self.to_start is not None:
+            begun = self.to_start @ starts
+            begin = (begun / begun.sum(axis=0)).T
         return chain_values(chain, reward, begin, self.discount, self.end)
 
 
@@ -127,5 +128,5 @@ def chain_values(
 
 
 def _summing(place: Int[np.ndarray, " k"], size: int) -> csr_array:
-    """(k, size) a one for each kind, at its place."""
-    return csr_array((np.ones(len(place)), (np.arange(len(place)), place)), shape=(len(place), size))
+    """(size, k) a one for each column, at its place."""
+    return csr_array((np.ones(len(place)), (place, np.arange(len(place)))), shape=(size, len(place)))
