@@ -30,6 +30,8 @@ from .evaluation.evaluate import evaluate as evaluate
 from .evaluation.posterior.draw import posterior as posterior
 from .evaluation.posterior.result import Posterior as Posterior
 from .evaluation.posterior.result import PosteriorRanking as PosteriorRanking
+from .evaluation.returns.distribution import return_distribution as return_distribution
+from .evaluation.returns.result import ReturnDistribution as ReturnDistribution
 from .inference.intervals import BootstrapInterval as BootstrapInterval
 from .inference.intervals import EmpiricalLikelihood as EmpiricalLikelihood
 from .inference.intervals import NormalInterval as NormalInterval
