@@ -140,7 +140,7 @@ def test_without_probabilities_a_table_is_simulated_and_marked(discount):
     found = gd.return_distribution(replace(data, behavior_log_probs=None), gd.TabularPolicy(target), discount)
     assert found.source == "model" and found.band is None and found.interval("mean") is None
     assert largest_distance(found, exact) < 0.03
-    assert "FROM A MODEL" in str(found) and found.table["low"].isna().all()
+    assert "FROM A MODEL" in str(found) and found.table["low"].isna().to_numpy().all()
     cloned = gd.return_distribution(
         replace(data, behavior_log_probs=None), gd.TabularPolicy(target), discount, behavior=gd.BehaviorCloning()
     )
@@ -212,7 +212,7 @@ def test_figure_and_table():
     found = gd.return_distribution(data, gd.TabularPolicy(target), 1.0)
     assert len(found.plot().axes) == 1
     assert found.table.columns.tolist() == ["quantity", "value", "low", "high"]
-    assert (found.table["low"] <= found.table["value"] + 1e-9).all()
+    assert (found.table["low"].to_numpy() <= found.table["value"].to_numpy() + 1e-9).all()
     assert "band" in str(found) and "effective" in str(found)
 
 
