@@ -50,8 +50,9 @@ def ranking_figure(ranking: PosteriorRanking) -> Figure:
     left.grid(alpha=0.3, axis="x")
     right.barh(places, table["probability_best"], color=GREY, height=0.6)
     for place, share in zip(places, table["probability_best"], strict=True):
-        right.annotate(f"{share:.0%}", (share, place), xytext=(4, 0), textcoords="offset points", va="center")
-    right.set_xlim(0, 1.12)
+        text = "<1%" if 0 < share < 0.01 else ">99%" if 0.99 < share < 1 else f"{share:.0%}"
+        right.annotate(text, (share, place), xytext=(4, 0), textcoords="offset points", va="center")
+    right.set_xlim(0, 1.2)
     right.set_xticks(np.linspace(0, 1, 6))
     right.set_xlabel("probability of being the best")
     right.grid(alpha=0.3, axis="x")

@@ -25,6 +25,7 @@ def segments_figure(segments: Segments) -> Figure:
     left.set_yticks(places, [f"{group.group} ({group.share:.0%})" for group in groups])
     for axis in (left, right):
         axis.grid(alpha=0.3, axis="x")
+        axis.locator_params(axis="x", nbins=6)
     if segments.of == "starts":
         left.axvline(segments.total, color=ORANGE, linestyle="--", label="whole")
         left.legend(fontsize=8)
