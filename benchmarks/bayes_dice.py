@@ -69,7 +69,9 @@ def main(logs=300):
         "bandit, noise 2": bandit(rng, 2.0),
         "random 5×2": table(rng, discount),
     }
-    print("| problem | rows | BayesDICE | Bayesian bootstrap | Dirichlet model | `evaluate` |\n|---|---|---|---|---|---|")
+    print(
+        "| problem | rows | BayesDICE | Bayesian bootstrap | Dirichlet model | `evaluate` |\n|---|---|---|---|---|---|"
+    )
     for name, (make, target, truth) in problems.items():
         policy = gd.TabularPolicy(target)
         for rows in (50, 200, 1000):

@@ -182,5 +182,6 @@ def test_the_interval_covers_as_often_as_it_says(model):
             data, gd.TabularPolicy(TARGET), discount=0.9, model=model, draws=1000, seed=seed
         ).interval()
         hits += low < truth < high
+    print(model, hits / 300)
     # 300 logs at 95%: two standard errors are 2.5%.
     assert 0.915 <= hits / 300 <= 0.985

@@ -9,7 +9,11 @@ from jaxtyping import Float
 
 # More different returns than this are gathered into groups of equal weight, each at its mean: finer than the noise of
 # some thousand episodes.
-MOST_POINTS = 512
+MOST_POINTS, FEWEST_POINTS = 512, 64
+# With very many episodes the points are fewer, so that their shares take no more than so many numbers.
+MOST_SHARES = 20_000_000
+# Weights of so many numbers are drawn at a time.
+BLOCK_NUMBERS = 4_000_000
 # Sums of the same rewards in another order differ by this share of their size.
 ROUNDING = 1e-9
 
@@ -50,11 +54,15 @@ class StepFunction:
         below = np.minimum(self.cdf, level)
         return float(masses(below) @ self.points) / level
 
-    def redrawn(self, weights: Float[np.ndarray, "b u"]) -> list[StepFunction]:
-        """The function with the units weighted in other ways, to first order."""
+    def moves(self, replications: int, seed: int) -> Float[np.ndarray, "b m"]:
+        """How far the function moves, to first order, if the units get exponential weights."""
         assert self.shares is not None
-        moved = self.cdf + weights @ self.shares / weights.mean(axis=1, keepdims=True)
-        return [StepFunction(self.points, cdf) for cdf in monotone(moved)]
+        rng, units = np.random.default_rng(seed), len(self.shares)
+        moved, block = np.empty((replications, len(self.points))), max(1, BLOCK_NUMBERS // units)
+        for begin in range(0, replications, block):
+            weights = rng.standard_exponential((min(block, replications - begin), units))
+            moved[begin : begin + block] = weights @ self.shares / weights.mean(axis=1, keepdims=True)
+        return moved
 
 
 def masses(cdf: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
@@ -76,9 +84,10 @@ def representative(returns: Float[np.ndarray, " n"], weights: Float[np.ndarray, 
     scale = max(float(np.abs(values).max()), 1e-300)
     new = np.concatenate([[True], np.diff(values) > ROUNDING * scale])
     group = np.cumsum(new) - 1
-    if group[-1] >= MOST_POINTS:
+    most = min(MOST_POINTS, max(FEWEST_POINTS, MOST_SHARES // len(values)))
+    if group[-1] >= most:
         reached = np.cumsum(own) - own / 2
-        group = np.minimum((MOST_POINTS * reached / own.sum()).astype(np.int64), MOST_POINTS - 1)
+        group = np.minimum((most * reached / own.sum()).astype(np.int64), most - 1)
         # Equal returns stay together.
         starts = np.flatnonzero(new)
         group = np.repeat(group[starts], np.diff(np.append(starts, len(values))))

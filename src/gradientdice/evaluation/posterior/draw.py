@@ -260,4 +260,4 @@ def _size(own: _Draws) -> int:
     """How many numbers one draw of a policy's system has."""
     if isinstance(own, TableDraws):
         return own.size
-    return own.gram.shape[1] if isinstance(own, FeatureDraws) else 1
+    return own.bellman.shape[1] if isinstance(own, FeatureDraws) else 1

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from gradientdice.arrays import as_floats
 from gradientdice.errors import InputError, require_number
-from gradientdice.estimators.returns.points import StepFunction
+from gradientdice.estimators.returns.points import StepFunction, monotone
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,8 +106,7 @@ class ReturnDistribution:
         """
         if self.function.shares is None:
             return None
-        apart = self._weights @ self.function.shares / self._weights.mean(axis=1, keepdims=True)
-        half = float(np.quantile(np.abs(apart).max(axis=1), self.confidence))
+        half = float(np.quantile(np.abs(self._moves).max(axis=1), self.confidence))
         points, low, high = self.function.points, self.function.cdf, self.function.cdf
         if self.function.ends is not None:
             least, most = self.function.ends
@@ -172,14 +171,12 @@ class ReturnDistribution:
         return return_figure(self)
 
     @cached_property
-    def _weights(self) -> Float[np.ndarray, "b u"]:
-        assert self.function.shares is not None
-        rng = np.random.default_rng(self.seed)
-        return rng.standard_exponential((REPLICATIONS, len(self.function.shares)))
+    def _moves(self) -> Float[np.ndarray, "b m"]:
+        return self.function.moves(REPLICATIONS, self.seed)
 
     @cached_property
     def _redrawn(self) -> list[StepFunction]:
-        return self.function.redrawn(self._weights)
+        return [StepFunction(self.function.points, cdf) for cdf in monotone(self.function.cdf + self._moves)]
 
 
 def _at(points: np.ndarray, function: StepFunction) -> np.ndarray:

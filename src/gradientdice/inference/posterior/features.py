@@ -6,7 +6,8 @@ weights with the units' own moments. With A = C − γB and the penalty λ = 1 o
     (AᵀC⁻¹A + λvvᵀ) w = (1−γ) AᵀC⁻¹b + λv,      ρ = wᵀc,
 
 in a basis in which the whole log's C is the identity, so that the systems of all draws are well conditioned. Directions
-that the whole log does not show are dropped, as the closed form does.
+that the whole log does not show are dropped, as the closed form does. With a constant among the features the flow
+equations Aw = (1−γ)b, vᵀw = 1 have a solution, which is then GradientDICE's: A alone is needed, and one solve.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from gradientdice.solvers.closed_form import whitening
 
 # λ, as GradientDICE's own default; with a constant among the features any λ gives the same value.
 NORM_PENALTY = 1.0
+# By how much the squared length of the constant's projection on the features may differ from 1.
+CONSTANT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +35,8 @@ class FeatureDraws:
 
     Attributes:
         discount: γ.
-        gram: (u, r²) of x xᵀ.
-        next_gram: (u, r²) of x̄' xᵀ.
+        bellman: (u, r²) of (x − γx̄') xᵀ.
+        gram: (u, r²) of x xᵀ; None where the constant is among the features, which makes it unnecessary.
         mean: (u, r) of x.
         reward: (u, r) of x r.
         weight: (u,) the units' weights.
@@ -44,8 +47,8 @@ class FeatureDraws:
     """
 
     discount: float
-    gram: Float[np.ndarray, "u rr"]
-    next_gram: Float[np.ndarray, "u rr"]
+    bellman: Float[np.ndarray, "u rr"]
+    gram: Float[np.ndarray, "u rr"] | None
     mean: Float[np.ndarray, "u r"]
     reward: Float[np.ndarray, "u r"]
     weight: Float[np.ndarray, " u"]
@@ -66,7 +69,11 @@ class FeatureDraws:
         if restart:
             basis = np.vstack([basis, np.zeros(basis.shape[1])])
         size, count = basis.shape[1], data.units.count
-        gram, next_gram = np.zeros((count, size * size)), np.zeros((count, size * size))
+        shown = basis[: whole.num_features].T @ whole.mean
+        # In this basis the constant's part in the span of the features has the length of E[x].
+        has_constant = abs(float(shown @ shown) - 1) < CONSTANT
+        bellman = np.zeros((count, size * size))
+        gram = None if has_constant else np.zeros((count, size * size))
         mean, reward, ended = (np.zeros((count, size)) for _ in range(3))
         weight = np.zeros(count)
         for rows, design in log.chunks():
@@ -78,8 +85,9 @@ class FeatureDraws:
             present, begin = np.unique(units[order], return_index=True)
             for unit, own in zip(present, np.split(order, begin[1:]), strict=True):
                 x, after = current[own] * weights[own, None], following[own]
-                gram[unit] += (current[own].T @ x).ravel()
-                next_gram[unit] += (after.T @ x).ravel()
+                bellman[unit] += ((current[own] - discount * after).T @ x).ravel()
+                if gram is not None:
+                    gram[unit] += (current[own].T @ x).ravel()
                 mean[unit] += x.sum(axis=0)
                 reward[unit] += design.rewards[own] @ x
                 ended[unit] += design.ended[own] @ x
@@ -88,9 +96,7 @@ class FeatureDraws:
         starts, own_starts = _starts(problem, basis)
         if starts is None and (discount < 1 or restart):
             raise starts_missing(discount)
-        return cls(
-            discount, gram, next_gram, mean, reward, weight, ended if restart else None, starts, own_starts, loop
-        )
+        return cls(discount, bellman, gram, mean, reward, weight, ended if restart else None, starts, own_starts, loop)
 
     @property
     def weights(self) -> GammaWeights:
@@ -104,45 +110,53 @@ class FeatureDraws:
         total = drawn.rows @ self.weight
         loop = np.zeros(len(total)) if self.loop is None else loop_weight(1.0) * total
         total = total + loop
-        gram, next_gram = (
-            (drawn.rows @ part).reshape(-1, size, size) / total[:, None, None] for part in (self.gram, self.next_gram)
-        )
-        mean, reward = ((drawn.rows @ part) / total[:, None] for part in (self.mean, self.reward))
+        bellman, mean, reward = (drawn.rows @ part / total[:, None] for part in (self.bellman, self.mean, self.reward))
+        gram = None if self.gram is None else drawn.rows @ self.gram / total[:, None]
         if self.loop is not None:
-            share = loop / total
-            own = share[:, None, None] * np.outer(self.loop, self.loop)
-            gram, next_gram, mean = gram + own, next_gram + own, mean + share[:, None] * self.loop
+            share = (loop / total)[:, None]
+            own = np.outer(self.loop, self.loop).ravel()
+            bellman, mean = bellman + (1 - self.discount) * share * own, mean + share * self.loop
+            gram = None if gram is None else gram + share * own
         start = None
         if self.starts is not None:
             of_starts = drawn.rows if drawn.starts is None else drawn.starts
             start = of_starts @ self.starts
             start = start[:, :-1] / start[:, -1:]
+        bellman = bellman.reshape(-1, size, size)
         if self.ended is not None:
             assert start is not None
             over = drawn.rows @ self.ended / total[:, None]
-            next_gram = next_gram + start[:, :, None] * over[:, None, :]
-        return _values(gram, next_gram, mean, reward, start, self.discount)
+            bellman = bellman - start[:, :, None] * over[:, None, :]
+        begin = np.zeros_like(mean) if start is None else (1 - self.discount) * start
+        if gram is None:
+            ratio = _flow_ratio(bellman, mean, begin)
+        else:
+            ratio = _saddle_ratio(gram.reshape(-1, size, size), bellman, mean, begin)
+        return np.sum(ratio * reward, axis=1)
 
 
-def _values(
-    gram: np.ndarray,
-    next_gram: np.ndarray,
-    mean: np.ndarray,
-    reward: np.ndarray,
-    start: np.ndarray | None,
-    discount: float,
-) -> Float[np.ndarray, " b"]:
-    """GradientDICE's value of each batch of moments."""
-    bellman = gram - discount * next_gram
-    whitened = np.linalg.solve(gram, bellman)
-    adjoint = np.swapaxes(whitened, 1, 2)
+def _flow_ratio(
+    bellman: Float[np.ndarray, "b r r"], mean: Float[np.ndarray, "b r"], begin: Float[np.ndarray, "b r"]
+) -> Float[np.ndarray, "b r"]:
+    """The solution w of Aw + ηv = (1−γ)b, vᵀw = 1; η is 0 where the flow equations can be solved."""
+    count, size = mean.shape
+    system = np.zeros((count, size + 1, size + 1))
+    system[:, :-1, :-1], system[:, :-1, -1], system[:, -1, :-1] = bellman, mean, mean
+    right = np.concatenate([begin, np.ones((count, 1))], axis=1)
+    return np.linalg.solve(system, right[..., None])[:, :-1, 0]
+
+
+def _saddle_ratio(
+    gram: Float[np.ndarray, "b r r"],
+    bellman: Float[np.ndarray, "b r r"],
+    mean: Float[np.ndarray, "b r"],
+    begin: Float[np.ndarray, "b r"],
+) -> Float[np.ndarray, "b r"]:
+    """GradientDICE's w."""
+    adjoint = np.swapaxes(np.linalg.solve(gram, bellman), 1, 2)
     matrix = adjoint @ bellman + NORM_PENALTY * mean[:, :, None] * mean[:, None, :]
-    right = NORM_PENALTY * mean
-    if discount < 1:
-        assert start is not None
-        right = right + (1 - discount) * (adjoint @ start[..., None])[..., 0]
-    ratio = np.linalg.solve(matrix, right[..., None])[..., 0]
-    return np.sum(ratio * reward, axis=1)
+    right = (adjoint @ begin[..., None])[..., 0] + NORM_PENALTY * mean
+    return np.linalg.solve(matrix, right[..., None])[..., 0]
 
 
 def _starts(problem: Problem, basis: np.ndarray) -> tuple[np.ndarray | None, bool]:
