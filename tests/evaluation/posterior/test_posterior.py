@@ -155,6 +155,9 @@ def test_refusals():
     uniform = gd.DiscretePolicy(lambda states: np.full((len(states), 2), 0.5), 2)
     with pytest.raises(gd.InputError, match="The Dirichlet model is for tables"):
         gd.posterior(smooth, uniform, discount=1.0, model="dirichlet")
+    once = gd.Transitions([0, 0], [0, 0], [1.0, 0.0], [0, 0], episodes=[0, 0])
+    with pytest.raises(gd.InputError, match="one row or one episode"):
+        gd.posterior(once, gd.TabularPolicy([[1.0]]), discount=1.0)
     lone = gd.Transitions([0, 1], [0, 0], [1.0, 0.0], [1, 0])
     for model in ("bootstrap", "dirichlet"):
         with pytest.raises(gd.InputError, match="needs initial states"):

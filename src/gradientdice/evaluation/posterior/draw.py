@@ -155,12 +155,17 @@ def _named(policy: Any) -> dict[str, Policy]:
 
 def _bootstrap(problems: dict[str, Problem], settings: _Settings) -> dict[str, Posterior]:
     """The Bayesian bootstrap: one family of draws for all policies, so that they share the weights."""
+    units = next(iter(problems.values())).data
+    if units.units.count < 2:
+        raise InputError(
+            "The Bayesian bootstrap weights independent units, and the log has one row or one episode: give more, or "
+            'model="dirichlet" for a table.'
+        )
     makers = (_table_draws, _feature_draws, _linearised_draws)
     ready, weights, model = next(found for make in makers if (found := make(problems, settings.discount)) is not None)
     size = max(1, BATCH_NUMBERS // max(len(weights.rows), *(_size(own) for own in ready.values())))
     rng = np.random.default_rng(settings.seed)
     values = _batches(settings.draws, size, lambda count: _drawn(ready, weights.draw(count, rng)))
-    units = next(iter(problems.values())).data
     which = "rows" if units.episodes is None else "episodes"
     note = f"weights: Dirichlet(1, …, 1) over {units.units.count:,} independent {which}"
     return _posteriors(problems, values, settings.discount, model, note)
