@@ -29,9 +29,10 @@ from gradientdice.progress import tracked
 
 # A batch of draws has no more numbers than this in one array: some tens of megabytes.
 BATCH_NUMBERS = 4_000_000
-# Solving each of thousands of draws takes seconds up to here: states of a table; units × features² in a product.
+# Solving each of 4,000 draws takes some ten seconds at most up to here: states of a table; units × features², the
+# numbers that each draw's moments are a sum of.
 MOST_STATES = 300
-MOST_PRODUCT = 2e7
+MOST_PRODUCT = 1.2e7
 
 
 class _Draws(Protocol):
