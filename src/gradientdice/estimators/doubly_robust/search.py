@@ -24,7 +24,7 @@ import numpy as np
 
 from gradientdice.effort import Effort
 from gradientdice.estimators.answer import Answer
-from gradientdice.estimators.doubly_robust.allowance import between_answers, lacking_ratio, margin, unexplained_share
+from gradientdice.estimators.doubly_robust.allowance import lacking_ratio, unexplained_share
 from gradientdice.estimators.doubly_robust.combine import combine
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
 from gradientdice.estimators.doubly_robust.ridge_scores import RidgeScores, ridge_scores
@@ -35,6 +35,7 @@ from gradientdice.inference.bellman import BellmanForms, KernelBellmanLoss
 from gradientdice.inference.evidence import Evidence
 from gradientdice.inference.influence import Influence
 from gradientdice.inference.intervals import independent_shares, standard_error
+from gradientdice.inference.room import between_answers, margin
 from gradientdice.inference.scores import HeldOut
 from gradientdice.policies import Policy, SamplingPolicy
 from gradientdice.problem.problem import Problem
@@ -77,6 +78,7 @@ class Candidate:
         error: the answer's standard error.
         bias: what the answer may take over of Q's error, estimated (`allowance.py`).
         lacking: the same from what the ratio may lack; 0 where another kind of Q shows the first.
+        distances: how far the answer is from those with other kinds of Q, with signs, where these show the bias.
     """
 
     functions: RandomFourier
@@ -88,6 +90,12 @@ class Candidate:
     error: float
     bias: float
     lacking: float
+    distances: tuple[float, ...] = ()
+
+    @property
+    def misfit(self) -> float:
+        """How large an error misfit may make, as a standard deviation."""
+        return max(self.bias, self.lacking)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +120,7 @@ class FunctionSearch:
 
     def allowance(self, confidence: float) -> float:
         """How much the interval is widened on both sides for misfit."""
-        return margin(max(self.chosen.bias, self.chosen.lacking), confidence)
+        return margin(self.chosen.misfit, confidence)
 
     def notes(self, confidence: float) -> tuple[str, ...]:
         """What the reader of the default answer with an interval of this confidence should know."""
@@ -224,6 +232,7 @@ class _Trial:
             evidence=Evidence(mean_ratio=mass + (1 - share) * float(path.absorbing_ratio[number]), bellman=True),
             functions=repr(self.functions),
         )
+        distances = self._distances(ratio, value) if apart else ()
         return Candidate(
             self.functions,
             path.ridges[number],
@@ -232,22 +241,23 @@ class _Trial:
             noise,
             answer,
             standard_error(independent_shares(shares, data)),
-            self._distance(ratio, value) if apart else self._bias(ratio, weights, value, shares),
+            between_answers(distances) if apart else self._bias(ratio, weights, value, shares),
             0.0 if apart else lacking_ratio(loss / FOLDS, noise / FOLDS, mass),
+            distances,
         )
 
     def _weights(self, ratio: np.ndarray, among: Sequence[int] | None) -> np.ndarray:
         mass = self.problem.row_share(self.path.discount) * ratio
         return best_weights(self.values, self.problem.data, self.problem.folds(FOLDS), mass, self.forms, among)
 
-    def _distance(self, ratio: np.ndarray, value: float) -> float:
-        """The bound from the answers with the kernel's Qs and with all of them."""
+    def _distances(self, ratio: np.ndarray, value: float) -> tuple[float, ...]:
+        """How far the answer is from those with the kernel's Qs and with all of them."""
         data, folds = self.problem.data, self.problem.folds(FOLDS)
         answers = [
             self._combined(self.values.combined(data, folds, ratio, self._weights(ratio, among)))[0]
             for among in (self.values.others, None)
         ]
-        return between_answers(max(abs(value - other) for other in answers))
+        return tuple(value - other for other in answers)
 
     def _bias(self, ratio: np.ndarray, weights: np.ndarray, value: float, shares: Influence) -> float:
         """What the answer may take over of Q's error: the largest over directions to the candidates for Q."""
