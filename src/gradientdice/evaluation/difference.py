@@ -11,13 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.evaluation.interval import Intervals, whole_interval
-from gradientdice.inference.behavior import behavior_shares
 from gradientdice.inference.checks import Verdict
 from gradientdice.inference.possible import PossibleRange
-from gradientdice.inference.room import Room
 from gradientdice.inference.sources import ErrorSources
 
 if TYPE_CHECKING:
@@ -70,7 +67,7 @@ class Difference:
     def text(self) -> str:
         """The difference in one line."""
         low, high = self.interval
-        return f"{self.value:.6g} ({low:.6g} to {high:.6g}): {self.decision}"
+        return f"{self.value:.6g} ({low:.6g} to {high:.6g}) over {self.baseline:.6g}: {self.decision}"
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -124,12 +121,6 @@ class Compared:
                 "form, or the default estimator."
             )
         return cls(estimate.sources, estimate.verdict, tuple(estimate.reasons))
-
-    @classmethod
-    def behavior(cls, data: Transitions, discount: float) -> Compared | None:
-        """The behaviour's own value, from the log's episodes; None where it is not known."""
-        found = behavior_shares(data, discount)
-        return None if found is None else cls(ErrorSources(*found, None, Room(), data.digest))
 
 
 def subtract(one: Estimate, other: Estimate) -> Difference:

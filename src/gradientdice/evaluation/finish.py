@@ -10,6 +10,7 @@ from gradientdice.errors import InputError
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.estimators.doubly_robust.search import FunctionSearch
 from gradientdice.evaluation.assumptions import assumption_checks
+from gradientdice.evaluation.baseline import behavior_side
 from gradientdice.evaluation.difference import Compared, Difference, difference
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import Intervals, WholeInterval, error_sources, whole_interval
@@ -46,8 +47,11 @@ def finish(
             "out, or use the closed form."
         )
     data, ratio, evidence = problem.data, answer.ratio, answer.evidence
-    possible = PossibleRange.of(data, estimator.discount)
-    behavior = behavior_value(data, estimator.discount, intervals.confidence)
+    discount, confidence = estimator.discount, intervals.confidence
+    possible = problem.once_for_log(("possible", discount), lambda: PossibleRange.of(data, discount))
+    behavior = problem.once_for_log(
+        ("behavior", discount, confidence), lambda: behavior_value(data, discount, confidence)
+    )
     outside = possible.check(answer.value)
     diagnostics = None
     if ratio is not None and evidence.mean_ratio is not None:
@@ -89,8 +93,8 @@ def finish(
 
 def _improvement(problem: Problem, estimate: Estimate) -> Difference | None:
     """The difference to the behaviour's own value; None where one of the two has no shares in the error."""
-    behavior = Compared.behavior(problem.data, estimate.discount)
-    if behavior is None or estimate.sources is None:
+    behavior = None if estimate.sources is None else behavior_side(problem, estimate.discount)
+    if behavior is None:
         return None
     return difference(Compared.of(estimate), behavior, estimate.discount, estimate.intervals, estimate.possible)
 

@@ -135,7 +135,7 @@ def unseen_outcomes(solved: TabularSolution, repeats: Repeats) -> UnseenOutcomes
 
 def repeats_of(problem: Problem) -> Repeats:
     """The repeats of a problem's log, counted once."""
-    return problem.once("repeats", lambda: Repeats.of(problem.data))
+    return problem.once_for_log("repeats", lambda: Repeats.of(problem.data))
 
 
 def once_logged(data: Transitions, ratio: Float[np.ndarray, " n"], repeats: Repeats) -> Check:

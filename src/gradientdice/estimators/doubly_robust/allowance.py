@@ -5,8 +5,8 @@ With the τ̂ and the Q of fits that did not see fold f the answer is off by
     Σ_f (n_f/n) E[(τ − τ̂_f) e_f],   e_f = r + γV' − Q on fold f.
 
 Where there are two kinds of Q, simulated ones and the kernel's, the error is judged by how far apart the answers are
-that each kind gives with the same τ̂ (`inference/room.py`): they are fitted in different ways to the same rows, and are wrong in different
-ways. Where τ̂ is right, or both Qs are, the two agree.
+that each kind gives with the same τ̂ (`inference/room.py`): they are fitted in different ways to the same rows, and are
+wrong in different ways. Where τ̂ is right, or both Qs are, the two agree.
 
 Where there is one kind, there are two bounds, and the allowance is the larger of the two times the confidence's
 quantile.

@@ -38,8 +38,7 @@ from gradientdice.inference.intervals import independent_shares, standard_error
 from gradientdice.inference.room import between_answers, margin
 from gradientdice.inference.scores import HeldOut
 from gradientdice.policies import Policy, SamplingPolicy
-from gradientdice.problem.problem import Problem
-from gradientdice.problem.stream import LogDesign
+from gradientdice.problem.problem import Problem, num_actions_of
 from gradientdice.progress import working
 from gradientdice.solvers.solution import Solution
 from gradientdice.solvers.status import Status
@@ -169,16 +168,16 @@ def search_functions(
     """
     data, policy = problem.data, problem.policy
     functions, folds = mixed_features(problem), problem.folds(FOLDS)
-    log = LogDesign(
-        data, policy, functions, seed=problem.seed, chunk_rows=_chunk_rows(functions), cache_bytes=CACHE_BYTES
-    )
+    log = problem.design_of(functions, _chunk_rows(functions), CACHE_BYTES)
     found = []
     with working("ratios, values, answers", 2 + len(discounts), problem.progress) as advance:
         paths = ridge_scores(log, folds, discounts, RIDGES)
         advance(1)
         model = None if simulate is None else simulate(problem, discounts, folds.coarser(MODEL_FOLDS), problem.effort)
         advance(1)
-        judge = KernelBellmanLoss(data, policy, folds)
+        judge = problem.once_for_policies(
+            ("bellman", num_actions_of(policy)), lambda: KernelBellmanLoss(data, policy, folds)
+        )
         for number, path in enumerate(paths):
             values = ValueCandidates.of(data, folds, path, () if model is None else model.by_discount[number])
             forms = judge.forms(values.residual)
