@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -110,6 +111,10 @@ class DiscountCurve(Sequence[Estimate]):
                 for estimate, band in zip(self.estimates, bands, strict=True)
             ],
         }
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
 
 def _ends(estimate: Estimate, sources: ErrorSources, confidence: float) -> tuple[float, float]:

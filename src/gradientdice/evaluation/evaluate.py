@@ -135,8 +135,11 @@ def evaluate_problem(
 def evaluate_discounts(
     problem: Problem, discounts: Sequence[float], intervals: Intervals, solver: Solver | None = None
 ) -> list[Estimate]:
-    """The default's estimates at several discounts: they share each pass over the log, and the learned model."""
-    if not problem.is_searched or solver is not None:
+    """The default's estimates at several discounts: they share each pass over the log, and the learned model.
+
+    The problem's own search, if it has one, is that of the first discount.
+    """
+    if not problem.is_searched or solver is not None or len(discounts) == 1:
         return [evaluate_problem(problem, Automatic(discount), intervals, solver) for discount in discounts]
     with explained_starts(problem.data, problem.policy):
         searches = search_functions(problem, discounts, simulation_for(problem))

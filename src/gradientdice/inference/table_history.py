@@ -120,7 +120,7 @@ def _instruments(past: Past, states: np.ndarray, actions: np.ndarray, pairs: np.
         _columns(before, ones),
         _columns(before * count + pairs, ones),
         _columns(past.before(pairs, 2), ones),
-        hstack([_columns(pairs, habit) for habit in habits], format="csr"),
+        csr_array(hstack([_columns(pairs, habit) for habit in habits], format="csr")),
         _columns(pairs, np.log1p(past.steps)),
     ]
 
