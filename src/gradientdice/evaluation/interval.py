@@ -101,9 +101,20 @@ def error_sources(
             room,
             steps=(evidence.unlogged or 0.0) * solved.spread,
             outcomes=(unseen_outcomes(solved, repeats_of(problem)),),
-            policy=hashlib.sha256(np.ascontiguousarray(problem.support.probabilities).data).hexdigest(),
         )
+    room = replace(room, answer=_answer_digest(problem, answer.influence))
     return ErrorSources.of(answer.value, samples, room, problem.data.digest, problem.seed)
+
+
+def _answer_digest(problem: Problem, influence: Influence) -> str:
+    """Equal for the same answer for the same policy.
+
+    Influence values do not tell tables apart that differ in actions which were never logged alone.
+    """
+    found = hashlib.sha256(np.ascontiguousarray(influence.rows).data)
+    if problem.support is not None and not problem.support.complete:
+        found.update(np.ascontiguousarray(problem.support.probabilities).data)
+    return found.hexdigest()
 
 
 def whole_interval(sources: ErrorSources, intervals: Intervals) -> WholeInterval:

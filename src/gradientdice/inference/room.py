@@ -4,14 +4,17 @@ In a difference each cause goes its own way:
 
 - **Misfit** is a normal error of a given size. Where it was judged by the distances between answers with several kinds
   of Q, the difference has distances of its own, d₁ − d₂: what is wrong with a Q in the same way for both policies
-  cancels. Elsewhere the signs are not known, and the sizes add up as those of independent errors do.
-- **Unlogged steps and outcomes** are bounds. They add up, unless the two policies are the same.
+  cancels. Elsewhere the signs are not known, and the two errors are taken to be as correlated as the sampling errors.
+- **Unlogged steps and outcomes** are bounds. They add up.
 - **Unseen starts** are the same starts for both: what they may change is the range of V₁ − V₂ over states.
 - **What the interval spans** beside its own answer adds up, the lower side of one with the upper side of the other.
+
+The difference of an answer to itself, the same policy with the same influence values, has no room at all.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,7 +67,7 @@ class Room:
         starts: initial states that were never seen; None where there are enough.
         spanned: room below and above for another answer's interval.
         spanned_at: the confidence for which that is.
-        policy: tells the policy from others where steps or outcomes are not 0.
+        answer: equal for the same answer for the same policy; empty if that is not known.
     """
 
     misfit: float = 0.0
@@ -74,7 +77,7 @@ class Room:
     starts: UnseenStarts | None = None
     spanned: Sides = (0.0, 0.0)
     spanned_at: float = 0.95
-    policy: str = ""
+    answer: str = ""
 
     def sides(self, confidence: float) -> Sides:
         """How much an interval of this confidence is widened below and above."""
@@ -88,25 +91,35 @@ class Room:
             sides.append((scale * self.spanned[0], scale * self.spanned[1]))
         return sum(below for below, _ in sides), sum(above for _, above in sides)
 
-    def minus(self, other: Room) -> Room:
-        """The room of a difference."""
-        same = bool(self.policy) and self.policy == other.policy
+    def minus(self, other: Room, correlation: float) -> Room:
+        """The room of a difference.
+
+        Args:
+            other: of the value that is taken off.
+            correlation: of the two sampling errors.
+        """
+        if self.answer and self.answer == other.answer:
+            return Room()
         distances = _apart(self.distances, other.distances)
         starts = None
         if self.starts is not None:
             starts = self.starts.minus(other.starts)
         elif other.starts is not None:
             starts = replace(other.starts, gains=-other.starts.gains)
-        misfit = np.hypot(self.misfit, other.misfit) if distances is None else between_answers(distances)
         return Room(
-            float(misfit),
+            _unsigned(self.misfit, other.misfit, correlation) if distances is None else between_answers(distances),
             distances or (),
-            0.0 if same else self.steps + other.steps,
-            () if same else self.outcomes + other.outcomes,
+            self.steps + other.steps,
+            self.outcomes + other.outcomes,
             starts,
             (self.spanned[0] + other.spanned[1], self.spanned[1] + other.spanned[0]),
             self.spanned_at,
         )
+
+
+def _unsigned(one: float, other: float, correlation: float) -> float:
+    """The size of the difference of two errors of these sizes."""
+    return math.sqrt(max(0.0, one**2 + other**2 - 2 * correlation * one * other))
 
 
 def between_answers(distances: tuple[float, ...]) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.inference.intervals import Samples
+from gradientdice.inference.intervals import Samples, standard_error
 from gradientdice.inference.room import Room
 
 
@@ -46,13 +46,23 @@ class ErrorSources:
         """The shares, a list for each kind of unit."""
         return [self.units] if self.starts is None else [self.units, self.starts]
 
+    def correlation(self, other: ErrorSources) -> float:
+        """Of the two sampling errors; 0 where one of them has none."""
+        both = standard_error(self.samples) * standard_error(other.samples)
+        if both == 0:
+            return 0.0
+        total = _covariance(self.units, other.units)
+        if self.starts is not None and other.starts is not None:
+            total += _covariance(self.starts, other.starts)
+        return min(1.0, max(-1.0, total / both))
+
     def minus(self, other: ErrorSources) -> ErrorSources:
         """Those of the difference, for two estimates from one log."""
         return ErrorSources(
             self.value - other.value,
             self.units - other.units,
             _starts(self.starts, other.starts),
-            self.room.minus(other.room),
+            self.room.minus(other.room, self.correlation(other)),
             self.log,
             self.seed,
         )
@@ -64,3 +74,7 @@ def _starts(one: np.ndarray | None, other: np.ndarray | None) -> np.ndarray | No
         return one if other is None else -other
     difference = one - other
     return difference if np.ptp(difference) > 0 else None
+
+
+def _covariance(one: np.ndarray, other: np.ndarray) -> float:
+    return len(one) / (len(one) - 1) * float((one - one.mean()) @ (other - other.mean()))
