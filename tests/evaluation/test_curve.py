@@ -36,9 +36,9 @@ def test_the_band_contains_the_intervals_and_is_shorter_than_bonferronis(log):
 
 def test_the_table_and_the_text_say_the_same(log):
     curve = gd.evaluate(log, POLICY, discount=[0.5, 1.0])
-    table = curve.table
-    assert list(table["discount"]) == [0.5, 1.0] and table["value"][0] == curve[0].value
-    assert table["total"][0] == curve[0].total and np.isnan(table["total"][1])
+    first, last = curve.table.to_dict("records")
+    assert (first["discount"], last["discount"]) == (0.5, 1.0)
+    assert (first["value"], first["total"]) == (curve[0].value, curve[0].total) and np.isnan(last["total"])
     assert str(curve).count("discount") == 3 and f"{curve[0].value:.6g}" in str(curve)
     assert [entry["value"] for entry in curve.to_dict()["estimates"]] == [estimate.value for estimate in curve]
 
@@ -48,7 +48,7 @@ def test_searched_features_are_searched_once_for_all_discounts(monkeypatch):
 
     data, policy = linear_system(0)
     passes = []
-    scores = search.ridge_scores
+    scores = getattr(search, "ridge_scores")  # noqa: B009
     monkeypatch.setattr(search, "ridge_scores", lambda *given: (passes.append(given), scores(*given))[1])
     curve = gd.evaluate(data, policy, discount=[0.5, 0.9], effort="quick")
     assert [discounts for log, _, discounts, _ in passes if log.policy is policy] == [[0.5, 0.9]]
