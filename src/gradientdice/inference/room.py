@@ -91,6 +91,19 @@ class Room:
             sides.append((scale * self.spanned[0], scale * self.spanned[1]))
         return sum(below for below, _ in sides), sum(above for _, above in sides)
 
+    def scaled(self, share: float) -> Room:
+        """The room of a value that has this share in another."""
+        return replace(
+            self,
+            misfit=share * self.misfit,
+            distances=tuple(share * distance for distance in self.distances),
+            steps=share * self.steps,
+            outcomes=tuple(replace(own, spread=share * own.spread) for own in self.outcomes),
+            starts=None if self.starts is None else replace(self.starts, gains=share * self.starts.gains),
+            spanned=(share * self.spanned[0], share * self.spanned[1]),
+            answer="",
+        )
+
     def minus(self, other: Room, correlation: float) -> Room:
         """The room of a difference.
 
