@@ -33,7 +33,6 @@ from gradientdice.policies import DiscretePolicy, SamplingPolicy
 from gradientdice.problem.folds import Folds
 from gradientdice.problem.problem import Problem
 
-LENGTHS = (1, 4, 16, 64)
 # Paths from each initial state: there are few of those, and their noise does not cancel.
 START_PATHS = 8
 
@@ -94,7 +93,7 @@ def row_values(
     policy: DiscretePolicy | SamplingPolicy,
     problem: Problem,
     folds: Folds,
-    steps: int,
+    lengths: Sequence[int],
 ) -> list[RowValues]:
     """Q and V for each length of paths, the shortest first.
 
@@ -104,7 +103,7 @@ def row_values(
         policy: called three times for each step.
         problem: the log.
         folds: of its rows and initial states.
-        steps: rows × steps of their paths: longer paths are left out.
+        lengths: of the paths.
     """
     data = problem.data
     encoding, members = dynamics.encoding, dynamics.members
@@ -119,7 +118,6 @@ def row_values(
     if starts is not None:
         repeated = _Dealt.of(np.repeat(folds.initial, START_PATHS), members, folds.count)
         begun.append(repeated.take(np.repeat(encoding.states(starts), START_PATHS, axis=0)))
-    lengths = [length for length in LENGTHS if length * len(data) <= steps] or [LENGTHS[0]]
     found = []
     for real, modelled, *initial in paths.returns(begun, lengths):
         following_value = rows.back(real, len(data))

@@ -106,7 +106,7 @@ def simulated_values(problem: Problem, discounts: Sequence[float], folds: Folds,
     networks = [_own_values(paths, fitted, discounts, number, starts.long) for number in range(len(discounts))]
     values = [float(own.mean()) for own in networks]
     continuation = Continuation.of(fitted, discounts, values, starts.restarts[:: settings.members])
-    found = row_values(dynamics, continuation, policy, problem, folds, settings.row_steps)
+    found = row_values(dynamics, continuation, policy, problem, folds, settings.lengths_for(len(data)))
     return ModelValues(
         [[_held_out(data, rows, number, discount) for rows in found] for number, discount in enumerate(discounts)],
         values,
