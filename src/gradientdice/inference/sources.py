@@ -58,11 +58,14 @@ class ErrorSources:
 
     def minus(self, other: ErrorSources) -> ErrorSources:
         """Those of the difference, for two estimates from one log."""
+        # It takes a pass over all units, and matters only where both have misfit.
+        both = self.room.misfit > 0 and other.room.misfit > 0
+        correlation = self.correlation(other) if both else 0.0
         return ErrorSources(
             self.value - other.value,
             self.units - other.units,
             _starts(self.starts, other.starts),
-            self.room.minus(other.room, self.correlation(other)),
+            self.room.minus(other.room, correlation),
             self.log,
             self.seed,
         )
