@@ -1,8 +1,8 @@
 """Where an estimate's error comes from: shares of the sampling error by independent unit, and room beside it.
 
-Two estimates from one log are moved by the same units, mostly in the same direction. The error of their difference is
-the sum over units of (share in the first − share in the second), so that the difference is known better than two
-intervals beside each other say.
+Two estimates from one log are moved by the same units. The error of their difference is the sum over units of (share in
+the first − share in the second). Where the policies are alike, most of it cancels, and the difference is known better
+than two intervals beside each other say.
 """
 
 from __future__ import annotations
