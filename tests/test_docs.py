@@ -32,6 +32,14 @@ def test_the_estimators_page_runs():
     assert (names["table"]["choice"] == "use this").sum() == 1
 
 
+def test_the_ranking_page_runs():
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "docs/ranking.md").read_text(), re.S)
+    names: dict = {}
+    exec("\n".join(code), names)
+    assert names["selection"].choice == names["ranking"].names[0] == "first 10%"
+    assert len(names["curve"]) == 4 and list(names["rankings"]) == [0.9, 1]
+
+
 def test_the_readme_runs(tmp_path, monkeypatch):
     """With a log, a policy and a training of the reader's own."""
     problem = problems()["random 5×2"]()
@@ -45,7 +53,8 @@ def test_the_readme_runs(tmp_path, monkeypatch):
 
     code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     assert len(code) == 2
-    names: dict = {"probabilities": problem.target, "train": train}
+    other = gd.TabularPolicy(problem.behavior)
+    names: dict = {"probabilities": problem.target, "train": train, "other": other}
     exec("\n".join(code), names)
     assert (tmp_path / "report.html").exists() and len(names["table"]) >= 2
     assert learned_from == [2000 - len(names["held_out"])]

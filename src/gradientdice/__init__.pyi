@@ -25,6 +25,8 @@ from .inference.diagnostics import Diagnostics as Diagnostics
 from .inference.evidence import Evidence as Evidence
 from .inference.influence import Influence as Influence
 from .inference.checks import Verdict as Verdict
+from .evaluation.curve import DiscountCurve as DiscountCurve
+from .evaluation.difference import Difference as Difference
 from .evaluation.estimate import Estimate as Estimate
 from .evaluation.evaluate import evaluate as evaluate
 from .evaluation.posterior.draw import posterior as posterior
@@ -77,6 +79,11 @@ from .solvers.stochastic.schedules import Cosine as Cosine
 from .solvers.stochastic.schedules import RobbinsMonro as RobbinsMonro
 from .solvers.solution import Solution as Solution
 from .solvers.status import Status as Status
+from .evaluation.rank import rank as rank
+from .evaluation.ranking import DiscountRankings as DiscountRankings
+from .evaluation.ranking import Ranking as Ranking
+from .evaluation.select import Selection as Selection
+from .evaluation.select import select as select
 from .evaluation.sweep import sweep as sweep
 
 __version__: str

@@ -14,6 +14,7 @@ from gradientdice.cli.options import (
     Columns,
     Confidence,
     Discount,
+    Discounts,
     EffortOption,
     Force,
     Json,
@@ -22,6 +23,7 @@ from gradientdice.cli.options import (
     column_names,
 )
 from gradientdice.effort import Effort
+from gradientdice.errors import InputError
 
 if TYPE_CHECKING:
     from gradientdice.estimators import Estimator
@@ -39,7 +41,7 @@ class Interval(StrEnum):
 def evaluate(
     log: Log,
     policy: PolicyOption,
-    discount: Discount,
+    discount: Discounts,
     column: Columns = None,
     confidence: Confidence = 0.95,
     interval: Annotated[Interval, typer.Option("--interval", help="How the interval is made.")] = Interval.skew,
@@ -49,12 +51,12 @@ def evaluate(
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 if the verdict is 'do not trust'.")] = False,
     force: Force = False,
 ) -> None:
-    """The value of a policy from a log, with an interval and a verdict."""
+    """The value of a policy from a log, with an interval and a verdict; a curve over several discounts."""
     import gradientdice as gd
     from gradientdice.estimators.doubly_robust.search import searching
     from gradientdice.evaluation.compare import compare_problem
-    from gradientdice.evaluation.estimators import chosen_estimator
-    from gradientdice.evaluation.evaluate import evaluate_problem
+    from gradientdice.evaluation.curve import DiscountCurve, require_discounts
+    from gradientdice.evaluation.evaluate import evaluate_discounts
     from gradientdice.evaluation.interval import Intervals
     from gradientdice.inference.intervals import require_confidence
     from gradientdice.policies.specification import load_policy
@@ -66,21 +68,25 @@ def evaluate(
         Interval.bootstrap: gd.BootstrapInterval,
         Interval.likelihood: gd.EmpiricalLikelihood,
     }
+    discounts = require_discounts(discount)
     if report is not None:
+        if len(discounts) > 1:
+            raise InputError("--report is for one discount: leave it out, or give --discount once.")
         require_free(report, force=force)
     data, target = gd.load(log, columns=column_names(column)), load_policy(policy, log)
     # One problem for both: the search and the moments are shared with the comparison.
-    problem = gd.Problem(data, target, search=searching(discount), effort=effort)
+    problem = gd.Problem(data, target, search=searching(discounts[0]), effort=effort)
     intervals = Intervals(methods[interval](), require_confidence(confidence))
-    estimate = evaluate_problem(problem, chosen_estimator(None, discount), intervals)
-    typer.echo(estimate.to_json() if json else str(estimate))
+    estimates = evaluate_discounts(problem, discounts, intervals)
+    found = estimates[0] if len(estimates) == 1 else DiscountCurve(tuple(estimates))
+    typer.echo(found.to_json() if json else str(found))
     if report is not None:
-        comparison = compare_problem(problem, _estimators(discount), Intervals(confidence=confidence))
-        estimate.report(report, comparison=comparison, force=force)
+        comparison = compare_problem(problem, _estimators(discounts[0]), Intervals(confidence=confidence))
+        estimates[0].report(report, comparison=comparison, force=force)
         typer.echo(f"Wrote {report}.", err=True)
-    if not estimate.status.ok:
+    if not all(estimate.status.ok for estimate in estimates):
         raise typer.Exit(FAILED)
-    if strict and estimate.verdict is gd.Verdict.DO_NOT_TRUST:
+    if strict and any(estimate.verdict is gd.Verdict.DO_NOT_TRUST for estimate in estimates):
         raise typer.Exit(NOT_TRUSTED)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,6 +19,9 @@ PolicyOption = Annotated[
     typer.Option("--policy", help="module:name, a table as .csv, .npy or .npz, or 'columns' for columns of the log."),
 ]
 Discount = Annotated[float, typer.Option("--discount", help="γ; 1 is the average reward.")]
+Discounts = Annotated[
+    list[float], typer.Option("--discount", help="γ; 1 is the average reward. May be given several times.")
+]
 Columns = Annotated[
     list[str] | None,
     typer.Option("--column", help="field=name, for a log with other names; may be given several times."),
@@ -38,3 +41,8 @@ def column_names(columns: list[str] | None) -> dict[str, str]:
                 f"--column {field}{equals}{name}: write field=name, for example --column states=observation."
             )
     return {field: name for field, _, name in pairs}
+
+
+def one_or_several(discounts: list[float]) -> Any:
+    """The values of --discount as the library takes them: one number, or a list of several."""
+    return discounts[0] if len(discounts) == 1 else discounts

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Integer, Num
 from numpy.typing import ArrayLike
 
 from gradientdice.arrays import as_numbers, require_moderate
+from gradientdice.data.digest import log_digest
 from gradientdice.data.fields import REQUIRED, as_field, as_next_states
 from gradientdice.data.sequence import time_order
 from gradientdice.data.units import Units, independent_units
@@ -155,6 +156,11 @@ class Transitions:
     def units(self) -> Units:
         """Which rows belong together because they are not independent: those of an episode, and exact copies."""
         return independent_units(self)
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of all columns: equal for equal logs, so that answers know whether they come from one log."""
+        return log_digest(self)
 
     def redirected(
         self, next_states: Num[np.ndarray, "n ..."], starts: Num[np.ndarray, "n0 ..."] | None

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import html
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
+from gradientdice.evaluation.difference import Difference, subtract
+from gradientdice.evaluation.interval import Intervals
 from gradientdice.inference.behavior import BehaviorValue
 from gradientdice.inference.checks import Check, Verdict, reasons, worst
 from gradientdice.inference.diagnostics import Diagnostics
+from gradientdice.inference.influence import Influence
+from gradientdice.inference.intervals import Samples
 from gradientdice.inference.movement import Movement
+from gradientdice.inference.possible import PossibleRange
+from gradientdice.inference.sources import ErrorSources
 from gradientdice.solvers.solution import Solution
 from gradientdice.solvers.status import Status
 
@@ -57,6 +63,16 @@ class Estimate:
         provenance: versions and settings.
         further_checks: the interval's width, and tests of what the answer assumes about the log.
         uncut_value: the value before it was cut to what the rewards allow; None if it lay inside.
+        influence: each row's and each initial state's share in the error, for functionals of your own; None if the
+            solver gives none. `influence.rows[i]` is, to first order, how much row i moved the value away from what
+            all other logs of this size would say on average; without row i the value would be about that much lower.
+            The shares of one kind add up to 0. The variance of the sampling error is the sum of the squared shares of
+            independent units: see `unit_shares`.
+        improvement: the value less the behaviour's own, with its paired interval; None where the behaviour's value is
+            not known or there are no influence values.
+        sources: what the interval was made of.
+        intervals: how it was made.
+        possible: the range of values that the rewards allow.
     """
 
     value: float
@@ -81,6 +97,30 @@ class Estimate:
     cautions: tuple[str, ...] = ()
     further_checks: tuple[Check, ...] = ()
     uncut_value: float | None = None
+    influence: Influence | None = field(default=None, repr=False)
+    improvement: Difference | None = None
+    sources: ErrorSources | None = field(default=None, repr=False)
+    intervals: Intervals = field(default_factory=Intervals, repr=False)
+    possible: PossibleRange = PossibleRange(-np.inf, np.inf)
+
+    def __sub__(self, other: object) -> Difference:
+        """The difference of two values from one log, paired by the log's units.
+
+        Both must be estimates from the same log (the same columns in the same order, whichever objects hold them), at
+        the same discount and confidence.
+        """
+        return subtract(self, other) if isinstance(other, Estimate) else NotImplemented
+
+    @property
+    def unit_shares(self) -> Samples:
+        """The influence values summed by independent unit, as the interval has them; empty without any.
+
+        The first array has a share for each episode (each row, without episodes; copies are one unit). A second one
+        has a share for each initial state, where these are given apart from the rows. With n units s of a kind, the
+        variance of the sampling error is the sum over kinds of n/(n−1) Σ (s − s̄)². With a table, shares of pairs that
+        have few rows are enlarged, because their own mean was fitted to them.
+        """
+        return [] if self.sources is None else self.sources.samples
 
     @property
     def checks(self) -> list[Check]:
@@ -141,6 +181,8 @@ class Estimate:
         if self.behavior is not None and self.discount < 1:
             rows.append(("behaviour's value", self.behavior_text))
         rows.append(("mean logged reward", f"{self.behavior_mean:.6g}"))
+        if self.improvement is not None:
+            rows.append(("improvement", self.improvement.text))
         rows.append(("verdict", str(self.verdict)))
         rows += [("  because", reason) for reason in self.reasons]
         units = f"{self.num_rows:,} transitions"
@@ -180,6 +222,7 @@ class Estimate:
             "behavior_value": None if self.behavior is None else self.behavior.value,
             "behavior_interval": None if self.behavior is None else self.behavior.interval,
             "behavior_mean": self.behavior_mean,
+            "improvement": None if self.improvement is None else self.improvement.to_dict(),
             "verdict": str(self.verdict),
             "reasons": self.reasons,
             "status": str(self.status),

@@ -10,8 +10,10 @@ from gradientdice.errors import InputError
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.estimators.doubly_robust.search import FunctionSearch
 from gradientdice.evaluation.assumptions import assumption_checks
+from gradientdice.evaluation.baseline import behavior_side
+from gradientdice.evaluation.difference import Compared, Difference, difference
 from gradientdice.evaluation.estimate import Estimate
-from gradientdice.evaluation.interval import Intervals, WholeInterval, whole_interval
+from gradientdice.evaluation.interval import Intervals, WholeInterval, error_sources, interval_notes, whole_interval
 from gradientdice.inference.behavior import BehaviorValue, behavior_value
 from gradientdice.inference.checks import Check
 from gradientdice.inference.diagnostics import diagnose
@@ -19,7 +21,7 @@ from gradientdice.inference.evidence import Evidence
 from gradientdice.inference.misfit import bellman_misfit
 from gradientdice.inference.movement import movements
 from gradientdice.inference.possible import PossibleRange
-from gradientdice.inference.unlogged import UnloggedError, repeats_of, unlogged_error
+from gradientdice.inference.unlogged import UnloggedError, repeats_of, unseen_outcomes
 from gradientdice.inference.width import width_checks
 from gradientdice.problem.problem import Problem
 from gradientdice.provenance import provenance
@@ -32,25 +34,29 @@ def finish(
 ) -> Estimate:
     """The answer with its interval, diagnostics and provenance."""
     answer = _with_evidence(problem, estimator, answer, intervals.confidence)
-    whole = None
+    whole = sources = None
     if answer.influence is not None:
         search = _search_behind(problem, answer)
-        whole = whole_interval(problem, estimator.discount, answer, intervals, search)
+        sources = error_sources(problem, estimator.discount, answer, intervals, search)
+        whole = whole_interval(sources, intervals)
         known = replace(answer.evidence, room=whole.room)
-        answer = replace(answer, evidence=known, notes=(*answer.notes, *whole.notes))
+        answer = replace(answer, evidence=known, notes=(*answer.notes, *interval_notes(sources, intervals)))
     elif intervals.required:
         raise InputError(
             f"interval= cannot be used: {answer.method or repr(estimator)} gives no influence values here. Leave it "
             "out, or use the closed form."
         )
     data, ratio, evidence = problem.data, answer.ratio, answer.evidence
-    possible = PossibleRange.of(data, estimator.discount)
-    behavior = behavior_value(data, estimator.discount, intervals.confidence)
+    discount, confidence = estimator.discount, intervals.confidence
+    possible = problem.once_for_log(("possible", discount), lambda: PossibleRange.of(data, discount))
+    behavior = problem.once_for_log(
+        ("behavior", discount, confidence), lambda: behavior_value(data, discount, confidence)
+    )
     outside = possible.check(answer.value)
     diagnostics = None
     if ratio is not None and evidence.mean_ratio is not None:
         diagnostics = diagnose(data, ratio, evidence, answer.solution)
-    return Estimate(
+    estimate = Estimate(
         value=possible.cut(answer.value),
         interval=None if whole is None else possible.cut_interval(whole.ends),
         standard_error=None if whole is None else whole.standard_error,
@@ -77,7 +83,20 @@ def finish(
             *assumption_checks(problem, estimator, answer),
         ),
         uncut_value=None if outside is None else answer.value,
+        influence=answer.influence,
+        sources=None if sources is None else replace(sources, value=possible.cut(answer.value)),
+        intervals=intervals,
+        possible=possible,
     )
+    return replace(estimate, improvement=_improvement(problem, estimate))
+
+
+def _improvement(problem: Problem, estimate: Estimate) -> Difference | None:
+    """The difference to the behaviour's own value; None where one of the two has no shares in the error."""
+    behavior = None if estimate.sources is None else behavior_side(problem, estimate.discount)
+    if behavior is None:
+        return None
+    return difference(Compared.of(estimate), behavior, estimate.discount, estimate.intervals, estimate.possible)
 
 
 def _width(
@@ -145,4 +164,6 @@ def _with_unlogged(
 
 def _unlogged_error(problem: Problem, discount: float, unlogged: float, confidence: float) -> UnloggedError:
     assert problem.support is not None
-    return unlogged_error(problem.tabular_solution(discount), unlogged, repeats_of(problem), confidence)
+    solved = problem.tabular_solution(discount)
+    outcomes = unseen_outcomes(solved, repeats_of(problem)).error(confidence)
+    return UnloggedError(unlogged * solved.spread, outcomes)

@@ -17,7 +17,7 @@ from gradientdice.solvers.solution import Solution
 from gradientdice.solvers.status import Status
 
 # Their numbers may be left out, or must not be negative.
-OPTIONAL, WIDTHS = ("mean_ratio", "misfit", "flow", "unlogged"), ("allowance", "unlogged_error", "room")
+OPTIONAL, WIDTHS = ("mean_ratio", "misfit", "flow", "unlogged", "left"), ("allowance", "unlogged_error", "room")
 
 
 def checked_answer(problem: Problem, estimator: Estimator, answer: object) -> Answer:
@@ -55,14 +55,17 @@ def _influence(influence: Any, problem: Problem, estimator: Estimator) -> Influe
         return None
     _require("influence", influence, Influence, estimator)
     rows, starts = len(problem.data), problem.data.start_states
+    columns: dict[str, Any] = {
+        name: _column(f"influence.{name}", getattr(influence, name), rows) for name in ("rows", "ratio", "residual")
+    }
     initial = influence.initial
-    return replace(
-        influence,
-        initial=None if initial is None or starts is None else _column("influence.initial", initial, len(starts)),
-        **{
-            name: _column(f"influence.{name}", getattr(influence, name), rows) for name in ("rows", "ratio", "residual")
-        },
+    columns["initial"] = (
+        None if initial is None or starts is None else _column("influence.initial", initial, len(starts))
     )
+    # A search knows its own answer by the influence, which stays the same one where nothing was converted.
+    if all(column is getattr(influence, name) for name, column in columns.items()):
+        return influence
+    return replace(influence, **columns)
 
 
 def _evidence(evidence: Evidence, rows: int) -> Evidence:

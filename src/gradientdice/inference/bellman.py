@@ -30,12 +30,16 @@ TESTS_EACH = 100
 FLIPS = 20
 
 
-def test_kernels(data: Transitions, policy: Policy) -> list[FittedKernel]:
+def test_functions() -> list[RandomFourier]:
     """The common kernel's parts, one for each test bandwidth."""
     return [
-        RandomFourier(TESTS_EACH, bandwidth, seed=10_000 + number).fitted(data, policy)
-        for number, bandwidth in enumerate(TEST_BANDWIDTHS)
+        RandomFourier(TESTS_EACH, bandwidth, seed=10_000 + number) for number, bandwidth in enumerate(TEST_BANDWIDTHS)
     ]
+
+
+def test_kernels(data: Transitions, policy: Policy) -> list[FittedKernel]:
+    """The same, scaled to a log."""
+    return [functions.fitted(data, policy) for functions in test_functions()]
 
 
 class _BellmanLoss(ABC):

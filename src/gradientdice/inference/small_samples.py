@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from gradientdice.inference.influence import Influence
 from gradientdice.inference.intervals import Samples, independent_shares
@@ -26,6 +26,11 @@ ROUNDING = 1e-12
 
 def interval_shares(influence: Influence, problem: Problem) -> Samples:
     """The shares by independent unit, corrected for pairs with few rows where a table fitted their means."""
+    _, shares = problem.once(("shares", id(influence)), lambda: (influence, _interval_shares(influence, problem)))
+    return shares
+
+
+def _interval_shares(influence: Influence, problem: Problem) -> Samples:
     pairs = FittedPairs.of(influence, problem)
     if pairs is None:
         return independent_shares(influence, problem.data)
@@ -51,8 +56,8 @@ class FittedPairs:
         """The pairs; None if it is no table, or the rows were not fitted by the pairs' own means."""
         if problem.support is None:
             return None
-        data, table = problem.data, problem.support.table
-        pair = table.index(data.states) * table.table.num_actions + data.actions
+        data = problem.data
+        pair, leverage = problem.once_for_log(("leverage", problem.functions), lambda: _leverage(problem))
         shares, weights = influence.rows, data.row_weights
         product = weights * influence.ratio / weights.sum()
         with_residual = product * influence.residual
@@ -63,10 +68,7 @@ class FittedPairs:
         # Estimators differ in what their ratio is one to, by a constant.
         size = float(with_residual @ with_residual)
         unit = float(shares @ with_residual) / size if size > least**2 else 1.0
-        total = np.bincount(pair, weights)[pair]
-        # A row and its exact copies are one observation.
-        own = np.bincount(data.units.original, weights, minlength=len(data))[data.units.original]
-        return cls(np.divide(own, total, out=np.zeros_like(total), where=total > 0), unit * product)
+        return cls(leverage, unit * product)
 
     @property
     def once(self) -> Bool[np.ndarray, " n"]:
@@ -84,3 +86,14 @@ class FittedPairs:
             signs = np.random.default_rng(0).choice([-1.0, 1.0], size=int(once.sum()))
             shares[once] = signs * noise * self.mass[once]
         return replace(influence, rows=shares)
+
+
+def _leverage(problem: Problem) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """The pair of each row of a table's log, and its part in the weight of the pair, with that of its copies."""
+    assert problem.support is not None
+    data, table = problem.data, problem.support.table
+    pair, weights = table.index(data.states) * table.table.num_actions + data.actions, data.row_weights
+    total = np.bincount(pair, weights)[pair]
+    # A row and its exact copies are one observation.
+    own = np.bincount(data.units.original, weights, minlength=len(data))[data.units.original]
+    return pair, np.divide(own, total, out=np.zeros_like(total), where=total > 0)

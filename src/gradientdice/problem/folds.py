@@ -80,60 +80,71 @@ def fold_moments(log: LogDesign, folds: Folds) -> list[Moments]:
 
 
 def moments_without(log: LogDesign, folds: Folds) -> Iterator[Moments]:
-    """The same one after the other, in sums that are updated in place: less memory and time where features are many."""
-    sums: list[_Sums] | None = None
+    """The same one after the other, in sums that are updated in place: less memory and time where features are many.
+
+    Sums over current rows alone are the same for every policy, and are kept with the log's features.
+    """
+    width = log.width
+    known = log.features.sums
+    own = [_Sums.zero(width) for _ in range(folds.count)] if known is None else known
+    following = [np.zeros((width, width)) for _ in range(folds.count)]
     design = None
     for rows, design in log.chunks():
-        sums = sums or [_Sums.zero(design.width) for _ in range(folds.count)]
-        for fold, total in enumerate(sums):
+        for fold in range(folds.count):
             chosen = np.flatnonzero(folds.rows[rows] == fold)
             if len(chosen):
-                total.add(design, chosen)
-    assert sums is not None and design is not None
+                add_product(
+                    following[fold], design.following.take(chosen), design.current.take(chosen), design.weights[chosen]
+                )
+                if known is None:
+                    own[fold].add(design, chosen)
+    log.features.sums = own
+    assert design is not None
     for fold in range(folds.count):
-        others = _Sums.zero(design.width)
-        for number, total in enumerate(sums):
-            if number != fold:
-                others.merge(total)
+        others = [number for number in range(folds.count) if number != fold]
+        total = _Sums.zero(width)
+        for number in others:
+            total.merge(own[number])
+        after = np.zeros((width, width))
+        for number in others:
+            after += following[number]
         starts = None if log.initial is None else counted_starts(folds.initial != fold, log.initial_weights)
-        yield others.moments().completed(log, design, starts)
+        yield total.moments(after).completed(log, design, starts)
 
 
 @dataclass(eq=False)
 class _Sums:
-    """The moments' sums over some rows."""
+    """The moments' sums over some rows, as far as they do not depend on the policy."""
 
     gram: np.ndarray
-    next_gram: np.ndarray
     mean: np.ndarray
     reward: np.ndarray
     weight: float = 0.0
 
     @classmethod
     def zero(cls, width: int) -> _Sums:
-        return cls(np.zeros((width, width)), np.zeros((width, width)), np.zeros(width), np.zeros(width))
+        return cls(np.zeros((width, width)), np.zeros(width), np.zeros(width))
 
     def add(self, design: Design, rows: Int[np.ndarray, " m"]) -> None:
         weights, width = design.weights[rows], design.width
-        current, following = design.current.take(rows), design.following.take(rows)
+        current = design.current.take(rows)
         add_product(self.gram, current, current, weights)
-        add_product(self.next_gram, following, current, weights)
         self.mean += weighted_sum(current, weights, width)
         self.reward += weighted_sum(current, weights * design.rewards[rows], width)
         self.weight += float(weights.sum())
 
     def merge(self, other: _Sums) -> None:
-        for name in ("gram", "next_gram", "mean", "reward"):
+        for name in ("gram", "mean", "reward"):
             total = getattr(self, name)
             total += getattr(other, name)
         self.weight += other.weight
 
-    def moments(self) -> Moments:
+    def moments(self, following: Float[np.ndarray, "K K"]) -> Moments:
+        """With the sum over following rows; all sums become means, in place."""
         total = self.weight or 1.0
-        for name in ("gram", "next_gram", "mean", "reward"):
-            sums = getattr(self, name)
+        for sums in (self.gram, following, self.mean, self.reward):
             sums /= total
-        return Moments(self.gram, self.next_gram, self.mean, None, self.reward, self.weight)
+        return Moments(self.gram, following, self.mean, None, self.reward, self.weight)
 
 
 def counted_starts(marked: Bool[np.ndarray, " n0"], weights: Float[np.ndarray, " n0"]) -> Bool[np.ndarray, " n0"]:

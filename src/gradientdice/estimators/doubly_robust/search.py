@@ -22,9 +22,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gradientdice.effort import Effort
-from gradientdice.estimators.doubly_robust.allowance import (
-    margin,
-)
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
 from gradientdice.estimators.doubly_robust.ridge_scores import RidgeScores, ridge_scores
 from gradientdice.estimators.doubly_robust.simulation import simulation_for, without_simulation
@@ -37,9 +34,9 @@ from gradientdice.estimators.doubly_robust.value_candidates import (
 )
 from gradientdice.functions.kernel import RandomFourier
 from gradientdice.inference.bellman import BellmanForms, KernelBellmanLoss
+from gradientdice.inference.room import margin
 from gradientdice.policies import Policy, SamplingPolicy
-from gradientdice.problem.problem import Problem
-from gradientdice.problem.stream import LogDesign
+from gradientdice.problem.problem import Problem, num_actions_of
 from gradientdice.progress import working
 
 BANDWIDTHS = (0.15, 1.5)
@@ -84,7 +81,7 @@ class FunctionSearch:
 
     def allowance(self, confidence: float) -> float:
         """How much the interval is widened on both sides for misfit."""
-        return margin(max(self.chosen.bias, self.chosen.lacking), confidence)
+        return margin(self.chosen.misfit, confidence)
 
     def notes(self, confidence: float) -> tuple[str, ...]:
         """What the reader of the default answer with an interval of this confidence should know."""
@@ -136,16 +133,16 @@ def search_functions(
     """
     data, policy = problem.data, problem.policy
     functions, folds = mixed_features(problem), problem.folds(FOLDS)
-    log = LogDesign(
-        data, policy, functions, seed=problem.seed, chunk_rows=_chunk_rows(functions), cache_bytes=CACHE_BYTES
-    )
+    log = problem.design_of(functions, _chunk_rows(functions), CACHE_BYTES)
     found = []
     with working("ratios, values, answers", 2 + len(discounts), problem.progress) as advance:
         paths = ridge_scores(log, folds, discounts, RIDGES)
         advance(1)
         model = None if simulate is None else simulate(problem, discounts, folds.coarser(MODEL_FOLDS), problem.effort)
         advance(1)
-        judge = KernelBellmanLoss(data, policy, folds)
+        judge = problem.once_for_policies(
+            ("bellman", num_actions_of(policy)), lambda: KernelBellmanLoss(data, policy, folds)
+        )
         for number, path in enumerate(paths):
             values = ValueCandidates.of(data, folds, path, () if model is None else model.by_discount[number])
             forms = judge.forms(values.residual)

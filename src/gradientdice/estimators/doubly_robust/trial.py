@@ -11,7 +11,7 @@ import numpy as np
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.allowance import (
     SIMULATED_LACKING,
-    apart_bound,
+    SPREAD,
     lacking_ratio,
     unexplained_share,
 )
@@ -24,6 +24,7 @@ from gradientdice.inference.bellman import BellmanForms
 from gradientdice.inference.evidence import Evidence
 from gradientdice.inference.influence import Influence
 from gradientdice.inference.intervals import independent_shares, standard_error
+from gradientdice.inference.room import between_answers
 from gradientdice.inference.scores import HeldOut
 from gradientdice.problem.problem import Problem
 from gradientdice.solvers.solution import Solution
@@ -49,6 +50,8 @@ class Candidate:
         error: the answer's standard error.
         bias: what the answer may take over of Q's error, estimated (`allowance.py`).
         lacking: the same from what the ratio may lack; 0 where another kind of Q shows the first.
+        distances: how far the answer is from those with other kinds of Q, with signs, where these show the bias.
+        undirected: the part of that bias which has no sign: of networks that differ, and of the Bellman loss.
     """
 
     functions: RandomFourier
@@ -60,6 +63,13 @@ class Candidate:
     error: float
     bias: float
     lacking: float
+    distances: tuple[float, ...] = ()
+    undirected: float = 0.0
+
+    @property
+    def misfit(self) -> float:
+        """How large an error misfit may make, as a standard deviation."""
+        return max(self.bias, self.lacking)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +105,14 @@ class Trial:
         value, shares = self._combined(self.values.combined(data, folds, ratio, weights))
         loss, noise = self.forms.loss(weights)
         mass = float(np.average(shares.ratio, weights=data.row_weights))
-        bias, lacking = self._of_two_kinds(ratio, value), lacking_ratio(loss / FOLDS, noise / FOLDS, mass)
+        distances, lacking = self._distances(ratio, value), lacking_ratio(loss / FOLDS, noise / FOLDS, mass)
+        undirected = SPREAD * self.own.spread if self.own is not None and distances else 0.0
         if apart:
-            bias, lacking = max(bias, SIMULATED_LACKING * lacking), 0.0
-        else:
-            bias = max(bias, self._bias(ratio, weights, value, shares))
+            undirected, lacking = max(undirected, SIMULATED_LACKING * lacking), 0.0
+        bias = max(between_answers(distances), undirected)
+        if not apart:
+            # The further bounds say nothing of the error's sign.
+            bias, distances = max(bias, self._bias(ratio, weights, value, shares)), ()
         evidence = Evidence(
             mean_ratio=mass + (1 - share) * float(path.absorbing_ratio[number]),
             bellman=True,
@@ -124,28 +137,30 @@ class Trial:
             standard_error(independent_shares(shares, data)),
             bias,
             lacking,
+            distances,
+            undirected,
         )
 
     def _weights(self, ratio: np.ndarray, among: Sequence[int] | None) -> np.ndarray:
         mass = self.problem.row_share(self.path.discount) * ratio
         return best_weights(self.values, self.problem.data, self.problem.folds(FOLDS), mass, self.forms, among)
 
-    def _of_two_kinds(self, ratio: np.ndarray, value: float) -> float:
-        """The bound from how far the answers with each kind of Q, the model's own value and its networks are apart.
+    def _distances(self, ratio: np.ndarray, value: float) -> tuple[float, ...]:
+        """How far the answer is from those with each kind of Q, and from the model's own value if it rests on it.
 
-        Without a model it is 0, and below discount 1 with one that does not explain its own Q: another bound holds.
+        There are none without a model, and below discount 1 with one that does not explain its own Q.
         """
         simulated = self.values.modelled if self.path.discount == 1 else self.values.simulated
         if self.own is None or not simulated:
-            return 0.0
+            return ()
         data, folds = self.problem.data, self.problem.folds(FOLDS)
+        kinds = (self.values.others, None) if self.is_simulated else (simulated, self.values.others)
         answers = [
-            self._combined(self.values.combined(data, folds, ratio, self._weights(ratio, among)))[0]
-            for among in (simulated, self.values.others, None)
+            self._combined(self.values.combined(data, folds, ratio, self._weights(ratio, among)))[0] for among in kinds
         ]
         if self.is_simulated:
             answers.append(self.own.value)
-        return apart_bound(max(abs(value - other) for other in answers), self.own.spread)
+        return tuple(value - other for other in answers)
 
     def _bias(self, ratio: np.ndarray, weights: np.ndarray, value: float, shares: Influence) -> float:
         """What the answer may take over of Q's error: the largest over directions to the candidates for Q."""

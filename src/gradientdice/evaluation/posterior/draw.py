@@ -192,7 +192,7 @@ def _feature_draws(problems: dict[str, Problem], discount: float) -> tuple[dict[
     for problem in problems.values():
         if problem.functions is None or isinstance(problem.functions, MLP):
             return None
-        if problem.data.units.count * problem.rows.shape[0] ** 2 > MOST_PRODUCT:
+        if problem.data.units.count * problem.rows.width**2 > MOST_PRODUCT:
             return None
     ready = {name: FeatureDraws.of(problem, discount) for name, problem in problems.items()}
     first = next(iter(ready.values()))

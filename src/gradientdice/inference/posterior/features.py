@@ -62,7 +62,7 @@ class FeatureDraws:
         """The moments of the units of a problem with linear functions."""
         log, data = problem.rows, problem.data
         whole = problem.moments.for_discount(discount)
-        width, absorbing = log.shape
+        absorbing = log.absorbing
         basis = whitening(whole.gram, whole.rank_tolerance)
         # At discount 1 ended episodes restart, and there is no absorbing state.
         restart = absorbing and discount == 1
