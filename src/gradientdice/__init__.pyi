@@ -1,5 +1,6 @@
 from . import mdp as mdp
-from .data.files import load as load
+from .data.datasets import load as load
+from .data.files.csv import CSV as CSV
 from .data.transitions import Transitions as Transitions
 from .errors import FileError as FileError
 from .errors import InputError as InputError

@@ -72,7 +72,7 @@ def _right_calls() -> Iterator[tuple[Callable[..., Any], dict[str, Any], list[st
     yield each(gd.compare, {**both, "estimators": [gd.LSTDQ(0.5)]}, *both, "estimators", *options)
     trained = {**both, "estimators": gd.GradientDICE(0.5), "functions": table, "solver": solver, "seeds": 1}
     yield each(gd.sweep, {**trained, "progress": False}, *trained, *HARMLESS_TO_SWEEP[1:])
-    yield each(gd.load, {"path": "/nowhere/log.npz"}, "path", "columns")
+    yield each(gd.load, {"source": "/nowhere/log.npz"}, "source", "columns", "csv", "ends")
     log = {"states": [0, 1], "actions": [0, 1], "rewards": [0.0, 1.0], "next_states": [1, 0]}
     yield each(gd.Transitions, log, *gd.Transitions.__dataclass_fields__)
     yield each(

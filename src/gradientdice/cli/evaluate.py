@@ -19,7 +19,7 @@ from gradientdice.cli.options import (
     Json,
     Log,
     PolicyOption,
-    column_names,
+    read_log,
 )
 from gradientdice.effort import Effort
 
@@ -68,7 +68,7 @@ def evaluate(
     }
     if report is not None:
         require_free(report, force=force)
-    data, target = gd.load(log, columns=column_names(column)), load_policy(policy, log)
+    data, target = read_log(log, column), load_policy(policy, log)
     # One problem for both: the search and the moments are shared with the comparison.
     problem = gd.Problem(data, target, search=searching(discount), effort=effort)
     intervals = Intervals(methods[interval](), require_confidence(confidence))
@@ -97,7 +97,7 @@ def compare(
     import gradientdice as gd
     from gradientdice.policies.specification import load_policy
 
-    data, target = gd.load(log, columns=column_names(column)), load_policy(policy, log)
+    data, target = read_log(log, column), load_policy(policy, log)
     table = gd.compare(data, target, _estimators(discount), confidence=confidence, effort=effort)
     if json:
         typer.echo(table.to_json(orient="records", indent=2))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-import re
-from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradientdice.data.files.parquet import from_arrow
+from gradientdice.data.files.arrow_table import columns_of
 from gradientdice.data.files.reading import Found
-from gradientdice.errors import InputError, first_bad_row
+from gradientdice.errors import InputError, first_bad_row, require_count
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # No line of types is longer.
 LONGEST_TYPES = 1 << 16
@@ -21,37 +25,96 @@ KINDS = {"bool", "float16", "float32", "float64"} | {
 }
 
 
-def read(path: Path, names: dict[str, str]) -> Found:
+# The code books in the line of types.
+BOOKS = ("action_names", "state_names")
+
+
+@dataclass(frozen=True)
+class CSV:
+    """How a CSV file is written, where it is not the usual way.
+
+    Attributes:
+        delimiter: between two values of a row.
+        quote: around values that contain the delimiter; None if nothing is quoted.
+        skip_rows: how many lines come before the header.
+        names: the columns' names, for a file without a header; None reads them from it.
+    """
+
+    delimiter: str = ","
+    quote: str | None = '"'
+    skip_rows: int = 0
+    names: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("delimiter", "quote"):
+            value = getattr(self, name)
+            if not (isinstance(value, str) and len(value) == 1) and not (name == "quote" and value is None):
+                raise InputError(f"{name} must be one character, not {value!r:.40}.")
+        require_count("skip_rows", self.skip_rows, low=0)
+        if self.names is not None and (isinstance(self.names, str) or not all(isinstance(n, str) for n in self.names)):
+            raise InputError(f"names must be the columns' names in order, not {self.names!r:.60}.")
+
+
+def read(path: Path, names: dict[str, str], options: CSV | None = None) -> Found:
     """The columns of these names; those of a vector are name_0, name_1, …."""
+    types = _types(path)
+    table = _table(path, options or CSV(), 0 if types is None else 1, header_only=not names)
+    found = columns_of(path, table, names)
+    for key, array in found.items():
+        if names[key] in (types or {}):
+            found[key] = _cast(path, names[key], array, (types or {})[names[key]])
+    return found, table.column_names
+
+
+def code_books(path: Path) -> dict[str, list[str]]:
+    """The code books in the line of types."""
+    return {name: words for name, words in (_types(path) or {}).items() if name in BOOKS}
+
+
+def _table(path: Path, options: CSV, types: int, header_only: bool) -> pa.Table:
+    """The file, or only what its columns are called."""
+    import pyarrow as pa
     from pyarrow import csv
 
-    with path.open("rb") as stream:
-        first = stream.readline(LONGEST_TYPES)
-    # A first line that starts with '#' holds the types, so that reading back is bit for bit.
-    typed = first.startswith(b"#")
-    types = _types(path, first) if typed else {}
-    table = csv.read_csv(path, read_options=csv.ReadOptions(skip_rows=1 if typed else 0))
-    present = table.column_names
-    found = {}
-    for key, name in names.items():
-        parts = _parts(path, name, present)
-        if parts:
-            arrays = [from_arrow(path, part, table[part].combine_chunks()) for part in parts]
-            array = arrays[0] if parts == [name] else np.ma.stack(arrays, axis=1)
-            if key.startswith("initial_"):
-                array = _without_blanks(path, name, array)
-            elif not np.ma.getmaskarray(array).any():
-                array = np.ma.getdata(array)
-            found[key] = _cast(path, name, array, types[name]) if name in types else array
-    return found, present
+    settings: dict[str, Any] = {
+        "read_options": csv.ReadOptions(
+            skip_rows=options.skip_rows + types,
+            column_names=None if options.names is None else list(options.names),
+        ),
+        "parse_options": csv.ParseOptions(
+            delimiter=options.delimiter,
+            quote_char=False if options.quote is None else options.quote,
+            newlines_in_values=options.quote is not None and _has_quotes(path, options.quote),
+        ),
+    }
+    with pa.input_stream(str(path), compression="gzip" if path.suffix == ".gz" else None) as stream:
+        if header_only:
+            with csv.open_csv(stream, **settings) as reader:
+                return reader.schema.empty_table()
+        return csv.read_csv(stream, **settings)
 
 
-def _types(path: Path, line: bytes) -> dict[str, str]:
+def _has_quotes(path: Path, quote: str) -> bool:
+    """Whether the file's beginning has a quoted value, which may go over several lines."""
+    with _opened(path) as stream:
+        return quote.encode() in stream.read(LONGEST_TYPES)
+
+
+def _opened(path: Path) -> Any:
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+
+
+def _types(path: Path) -> dict[str, Any] | None:
+    """The line of types, which starts with '#', so that reading back is bit for bit; None if there is none."""
+    with _opened(path) as stream:
+        line = stream.readline(LONGEST_TYPES)
+    if not line.startswith(b"#"):
+        return None
     try:
         types: Any = json.loads(line[1:])
     except ValueError:
         types = None
-    if not isinstance(types, dict) or not all(isinstance(kind, str) and kind in KINDS for kind in types.values()):
+    if not isinstance(types, dict) or not all(_is_type(name, kind) for name, kind in types.items()):
         raise InputError(
             f"{path}: its first line starts with '#' but is no line of types, such as "
             '#{"states": "int64"}. Delete the line, or the # if it is the header.'
@@ -59,32 +122,10 @@ def _types(path: Path, line: bytes) -> dict[str, str]:
     return types
 
 
-def _parts(path: Path, name: str, present: list[str]) -> list[str]:
-    """The column of this name, or those of a vector's numbers in order; none if there are none."""
-    counts, pattern = Counter(present), re.compile(rf"{re.escape(name)}_[0-9]+")
-    numbered = sorted(column for column in counts if pattern.fullmatch(column))
-    vector = [f"{name}_{number}" for number in range(len(numbered))]
-    twice = [column for column in (name, *numbered) if counts[column] > 1]
-    if twice:
-        raise InputError(f"{path} has two columns named {twice[0]!r}: rename or drop one of them.")
-    if name in present:
-        if f"{name}_0" in present:
-            raise InputError(f"{path} has the columns {name} and {name}_0: drop the one, or say which with columns=.")
-        return [name]
-    missing = [column for column in vector if column not in present]
-    if missing:
-        raise InputError(f"{path} has the columns {numbered[:5]} but no {missing[0]}: number them from 0 without gaps.")
-    return vector
-
-
-def _without_blanks(path: Path, name: str, array: np.ndarray) -> np.ndarray:
-    """The rows that have a value: there may be fewer initial states than transitions."""
-    blank = np.ma.getmaskarray(array).reshape(len(array), -1)
-    partly = blank.any(axis=1) & ~blank.all(axis=1)
-    if partly.any():
-        row = int(np.argmax(partly))
-        raise InputError(f"{path}: row {row} has only some of the columns {name}_0, {name}_1, …: fill or empty it.")
-    return np.ma.getdata(array)[~blank.any(axis=1)]
+def _is_type(name: str, kind: Any) -> bool:
+    if name in BOOKS:
+        return isinstance(kind, list) and all(isinstance(word, str) for word in kind)
+    return isinstance(kind, str) and kind in KINDS
 
 
 def _cast(path: Path, name: str, array: np.ndarray, kind: str) -> np.ndarray:
@@ -106,8 +147,8 @@ def _cast(path: Path, name: str, array: np.ndarray, kind: str) -> np.ndarray:
     return np.ma.MaskedArray(cast, array.mask) if isinstance(array, np.ma.MaskedArray) else cast
 
 
-def write(columns: dict[str, np.ndarray], path: Path) -> None:
-    """Writes a table, and the types before it."""
+def write(columns: dict[str, np.ndarray], path: Path, books: dict[str, list[str]]) -> None:
+    """Writes a table, and the types and code books before it."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -123,5 +164,6 @@ def write(columns: dict[str, np.ndarray], path: Path) -> None:
         for part, values in parts.items():
             table[part] = pa.array(np.pad(values, (0, n - len(values))), mask=np.arange(n) >= len(values))
     with path.open("wb") as stream:
-        stream.write(b"#" + json.dumps({name: str(array.dtype) for name, array in columns.items()}).encode() + b"\n")
+        types = {name: str(array.dtype) for name, array in columns.items()}
+        stream.write(b"#" + json.dumps({**types, **books}).encode() + b"\n")
         csv.write_csv(pa.table(table), stream)
