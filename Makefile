@@ -23,7 +23,7 @@ test: $(INSTALLED) check types ## Lint, check types and layers, and run the test
 	$(BIN)/python -m pytest -n 2 -q
 
 test-all: $(INSTALLED) check types ## Also run the slow statistical tests.
-	$(BIN)/python -m pytest -n 2 -q -m 'slow or not slow'
+	$(BIN)/python -m pytest -n 2 -q -m 'not adapters'
 	$(MAKE) audit package
 
 audit: $(INSTALLED) ## Look the locked versions up among known vulnerabilities, where an index is reachable.

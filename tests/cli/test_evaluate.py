@@ -116,10 +116,13 @@ class TestCommandLine:
         )
         done = command(*base, "--column", "states=obs", "--column", "rewards=profit")
         assert json.loads(done.stdout)["value"] == pytest.approx(estimate.value), done.stderr
+        guessed = command(*base, "--column", "rewards=profit")
+        assert json.loads(guessed.stdout)["value"] == pytest.approx(estimate.value), guessed.stderr
+        assert "log.csv: columns were recognised by their names: states = obs." in guessed.stderr
         for wrong, words in (
             (("--column", "states"), "field=name"),
             (("--column", "sates=obs"), "no field"),
-            ((), "lacks the field 'states'"),
+            ((), "lacks the field 'rewards'"),
             (("--column", "states=observations"), "no column 'observations'"),
         ):
             refused = command(*base, *wrong)

@@ -172,7 +172,9 @@ def from_arrow(path: object, name: str, column: pa.Array) -> np.ndarray:
     if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return _vectors(path, name, column)
     if pa.types.is_dictionary(kind):
-        column = column.dictionary_decode()
+        # Arrow cannot decode words that are views, as polars has them.
+        words = column.dictionary.cast(pa.string()) if pa.types.is_string_view(kind.value_type) else column.dictionary
+        column = pa.DictionaryArray.from_arrays(column.indices, words).dictionary_decode()
     if pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
     if not column.null_count:
