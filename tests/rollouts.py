@@ -17,7 +17,8 @@ def roll(env: Any, episodes: int, seed: int = 0) -> gd.Transitions:
         row = (before, action, reward, following, terminated, truncated, episode)
         for name, value in zip(NAMES, row, strict=True):
             columns[name].append(np.array(value))
-    return gd.Transitions(**{name: np.array(values) for name, values in columns.items()})
+    arrays: dict[str, Any] = {name: np.array(values) for name, values in columns.items()}
+    return gd.Transitions(**arrays)
 
 
 def steps(env: Any, episodes: int, seed: int = 0):

@@ -1,6 +1,7 @@
 from . import mdp as mdp
 from .data.datasets import load as load
 from .data.files.csv import CSV as CSV
+from .data.recording import Recorder as Recorder
 from .data.transitions import Transitions as Transitions
 from .errors import FileError as FileError
 from .errors import InputError as InputError
@@ -38,6 +39,7 @@ from .policies import DiscretePolicy as DiscretePolicy
 from .policies import LoggedPolicy as LoggedPolicy
 from .policies import SamplingPolicy as SamplingPolicy
 from .policies import TabularPolicy as TabularPolicy
+from .policies.adapters import policy as policy
 from .estimators import BCH as BCH
 from .estimators import BehaviorCloning as BehaviorCloning
 from .estimators import BlackBox as BlackBox
