@@ -39,7 +39,7 @@ class Count(gymnasium.Env):
         ended = self.at > 12
         return self._seen(), self.at * 0.5, ended, not ended and self.episode % 3 == 2 and self.steps >= 4, {}
 
-    def _seen(self):
+    def _seen(self) -> Any:
         return np.array([self.number, self.at])
 
 
@@ -51,6 +51,7 @@ def by_hand(envs, seeds, actions):
     episodes = 0
     for env, seed, own in zip(envs, seeds, actions, strict=True):
         observation, _ = env.reset(seed=seed)
+        over = False
         for number, action in enumerate(own):
             following, reward, terminated, truncated, _ = env.step(action)
             over = terminated or truncated

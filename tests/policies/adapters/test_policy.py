@@ -5,12 +5,23 @@ import sys
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import gradientdice as gd
 
 STATES = np.random.default_rng(0).normal(size=(50, 3))
+
+
+def probabilities(policy: object) -> np.ndarray:
+    assert isinstance(policy, gd.DiscretePolicy)
+    return policy.probabilities_at(STATES)
+
+
+def actions(policy: object, seed: int = 0) -> np.ndarray:
+    assert isinstance(policy, gd.SamplingPolicy)
+    return policy.sample(STATES, np.random.default_rng(seed))
 
 
 class TestTables:
@@ -40,38 +51,33 @@ class TestTables:
 class TestFunctions:
     def test_probabilities_numbers_and_logits(self):
         right = (STATES[:, 0] > 0).astype(int)
-        probabilities = np.where(right[:, None] == [0, 1], 0.9, 0.1)
+        expected = np.where(right[:, None] == [0, 1], 0.9, 0.1)
         given = gd.policy(lambda s: np.where((s[:, :1] > 0) == [0, 1], 0.9, 0.1), num_actions=2)
         numbers = gd.policy(lambda s: (s[:, 0] > 0).astype(int), num_actions=2)
         logits = gd.policy(
             lambda s: np.log(np.where((s[:, :1] > 0) == [0, 1], 0.9, 0.1)) + 5, num_actions=2, outputs="logits"
         )
         best = gd.policy(lambda s: np.where((s[:, :1] > 0) == [0, 1], 0.9, 0.1), num_actions=2, deterministic=True)
-        for policy in (given, numbers, logits, best):
-            assert isinstance(policy, gd.DiscretePolicy)
-        np.testing.assert_array_equal(given.probabilities_at(STATES), probabilities)  # pyright: ignore[reportAttributeAccessIssue]
-        np.testing.assert_array_equal(numbers.probabilities_at(STATES), np.eye(2)[right])  # pyright: ignore[reportAttributeAccessIssue]
-        np.testing.assert_allclose(logits.probabilities_at(STATES), probabilities, rtol=1e-12)  # pyright: ignore[reportAttributeAccessIssue]
-        np.testing.assert_array_equal(best.probabilities_at(STATES), np.eye(2)[right])  # pyright: ignore[reportAttributeAccessIssue]
+        np.testing.assert_array_equal(probabilities(given), expected)
+        np.testing.assert_array_equal(probabilities(numbers), np.eye(2)[right])
+        np.testing.assert_allclose(probabilities(logits), expected, rtol=1e-12)
+        np.testing.assert_array_equal(probabilities(best), np.eye(2)[right])
 
     def test_actions_drawn_or_not(self):
         fixed, drawn = gd.policy(lambda s: s[:, :1]), gd.policy(lambda s, rng: s[:, :1] + rng.normal(size=(len(s), 1)))
         assert isinstance(fixed, gd.SamplingPolicy) and isinstance(drawn, gd.SamplingPolicy)
         assert fixed.draws == 1 and drawn.draws is None
-        np.testing.assert_array_equal(fixed.sample(STATES, np.random.default_rng(0)), STATES[:, :1])
-        first, again = (drawn.sample(STATES, np.random.default_rng(3)) for _ in range(2))
-        np.testing.assert_array_equal(first, again)
+        np.testing.assert_array_equal(actions(fixed), STATES[:, :1])
+        np.testing.assert_array_equal(actions(drawn, 3), actions(drawn, 3))
 
     def test_a_normalizer_comes_first(self):
         policy = gd.policy(lambda s: s[:, :1], normalizer=lambda s: 2 * s)
-        assert isinstance(policy, gd.SamplingPolicy)
-        np.testing.assert_array_equal(policy.sample(STATES, np.random.default_rng(0)), 2 * STATES[:, :1])
+        np.testing.assert_array_equal(actions(policy), 2 * STATES[:, :1])
 
     def test_an_action_that_is_not_there(self):
         policy = gd.policy(lambda s: np.full(len(s), 2), num_actions=2)
-        assert isinstance(policy, gd.DiscretePolicy)
         with pytest.raises(gd.InputError, match="takes action 2 in row 0, and there are 2"):
-            policy.probabilities_at(STATES)
+            probabilities(policy)
 
 
 class TestEquinox:
@@ -80,20 +86,15 @@ class TestEquinox:
     def test_logits(self):
         policy = gd.policy(self.network, num_actions=2, outputs="logits")
         assert isinstance(policy, gd.DiscretePolicy) and policy.jax
-        expected = jax.nn.softmax(jax.vmap(self.network)(STATES.astype(np.float32)), axis=1)
-        np.testing.assert_array_equal(policy.probabilities_at(STATES), expected)
+        expected = jax.nn.softmax(jax.vmap(self.network)(jnp.asarray(STATES)), axis=1)
+        np.testing.assert_array_equal(probabilities(policy), expected)
 
     def test_actions(self):
-        policy = gd.policy(self.network)
-        assert isinstance(policy, gd.SamplingPolicy)
-        expected = jax.vmap(self.network)(STATES.astype(np.float32))
-        np.testing.assert_array_equal(policy.sample(STATES, np.random.default_rng(0)), expected)
+        np.testing.assert_array_equal(actions(gd.policy(self.network)), jax.vmap(self.network)(jnp.asarray(STATES)))
 
     def test_what_the_numbers_are_must_be_said(self):
-        policy = gd.policy(self.network, num_actions=2)
-        assert isinstance(policy, gd.DiscretePolicy)
         with pytest.raises(gd.InputError, match='outputs="logits" or outputs="probabilities"'):
-            policy.probabilities_at(STATES)
+            probabilities(gd.policy(self.network, num_actions=2))
 
 
 def test_a_framework_that_is_missing_is_named_with_its_extra(monkeypatch):

@@ -49,7 +49,6 @@ def Recorder(env: Any, path: str | Path, *, rows_per_part: int = ROWS_PER_PART) 
     wrapper = next((wrapper for kind, wrapper in kinds.items() if isinstance(env, kind)), None)
     if wrapper is None:
         raise InputError(f"env must be an environment of Gymnasium, not {type(env).__name__}.")
-    size_of(
-        getattr(env, "single_observation_space", env.observation_space)
-    )  # images are refused before anything is made
+    # Images are refused before anything is made.
+    size_of(getattr(env, "single_observation_space", env.observation_space))
     return wrapper(env, EpisodeLog(as_path(path), rows_per_part))

@@ -28,8 +28,9 @@ class EpisodeLog:
         self._lock = _locked(self.folder)
         parts = sorted(self.folder.glob("part-*.parquet"))
         self._part = 1 + int(parts[-1].stem.partition("-")[2]) if parts else 0
-        self._episode = 1 + int(np.max(load(parts[-1]).episodes)) if parts else 0  # pyright: ignore[reportArgumentType]
-        self._with_log_probs = _has_log_probs(parts[-1]) if parts else None
+        before = load(parts[-1]) if parts else None
+        self._episode = 0 if before is None or before.episodes is None else 1 + int(before.episodes.max())
+        self._with_log_probs = None if before is None else before.behavior_log_probs is not None
         self._waiting: dict[str, list[np.ndarray]] = defaultdict(list)
         self._rows, self._written = 0, time.monotonic()
 
@@ -98,10 +99,6 @@ class Trace:
             last = np.arange(len(columns["rewards"])) == len(columns["rewards"]) - 1
             log.add({**columns, "terminated": last & terminated, "truncated": last & (not terminated)})
         self.state, self._rows = None, defaultdict(list)
-
-
-def _has_log_probs(path: Path) -> bool:
-    return load(path).behavior_log_probs is not None
 
 
 def _locked(folder: Path) -> IO[bytes] | None:

@@ -20,7 +20,8 @@ def adapt(obj: Any, options: Options) -> DiscretePolicy | SamplingPolicy:
     network = getattr(obj, "policy", obj)
     prepare = preparation(obj, network, options.normalizer)
     if type(network.action_space).__name__ == "Discrete":
-        return discrete(obj, network, prepare, _logits, options.deterministic)
+        logits = _logits if hasattr(network, "actor_state") else None
+        return discrete(obj, network, prepare, logits, options.deterministic)
     return _continuous(network, prepare, options.deterministic)
 
 

@@ -33,7 +33,8 @@ def adapt(obj: Any, options: Options) -> DiscretePolicy | SamplingPolicy:
         raise InputError("A recurrent policy depends on more than the state: it cannot be evaluated from transitions.")
     prepare = preparation(obj, network, options.normalizer)
     if type(network.action_space).__name__ == "Discrete":
-        return discrete(obj, network, prepare, _logits, options.deterministic)
+        logits = _logits if hasattr(network, "get_distribution") else None
+        return discrete(obj, network, prepare, logits, options.deterministic)
     return continuous(network, prepare, options.deterministic)
 
 
@@ -56,18 +57,15 @@ def discrete(
     logits: Callable[[Any, Any], np.ndarray] | None,
     deterministic: bool | None,
 ) -> DiscretePolicy:
-    """The network's own distribution, or its best action with the algorithm's exploration around it."""
+    """The network's own distribution, if it has logits; else its best action with the algorithm's exploration."""
     space = network.action_space
     count = int(space.n)
     # Algorithms over Q-values draw a random action so often when they are not asked to be deterministic.
     exploration = 0.0 if deterministic else float(getattr(obj, "exploration_rate", 0.0))
-    has_distribution = logits is not None and hasattr(
-        network, "get_distribution" if logits is _logits else "actor_state"
-    )
 
     def probabilities(states: np.ndarray) -> np.ndarray:
         observations = prepare(states)
-        if has_distribution and logits is not None and not deterministic:
+        if logits is not None and not deterministic:
             return softmax(logits(network, observations))
         best, _ = network.predict(observations, deterministic=True)
         # A space of actions may begin elsewhere than at 0; the log's first action is 0.
