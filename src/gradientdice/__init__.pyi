@@ -74,5 +74,6 @@ from .solvers.stochastic.schedules import RobbinsMonro as RobbinsMonro
 from .solvers.solution import Solution as Solution
 from .solvers.status import Status as Status
 from .evaluation.sweep import sweep as sweep
+from .evaluation.watching import Watch as Watch
 
 __version__: str

@@ -21,8 +21,8 @@ def load_policy(specification: str, log: Path) -> Policy:
 
     Args:
         specification: `module:name` (a policy, or what `gradientdice.policy` makes one of; the current folder is
-            searched too), a .csv, .npy or .npz file with a (states, actions) table, or `columns` for the log's own columns next_probabilities and
-            initial_probabilities (or next_actions and initial_actions).
+            searched too), a .csv, .npy or .npz file with a (states, actions) table, or `columns` for the log's own
+            columns next_probabilities and initial_probabilities (or next_actions and initial_actions).
         log: the log's file, for `columns`.
     """
     if specification == "columns":
