@@ -40,32 +40,6 @@ def test_stable_baselines(data, library):
     assert values[-1] <= max(values[:-1]) and values[:-1] == sorted(values[:-1])
 
 
-def test_d3rlpy():
-    d3rlpy = pytest.importorskip("d3rlpy")
-    log = roll(gymnasium.make("CartPole-v1", max_episode_steps=40), 60)
-    learn, held_out = log.split(0.5)
-    dataset = d3rlpy.dataset.MDPDataset(
-        observations=learn.states,
-        actions=learn.actions,
-        rewards=learn.rewards,
-        terminals=learn.terminated.astype(np.float32),
-        timeouts=learn.truncated.astype(np.float32),
-    )
-    watch = gd.Watch(held_out, discount=0.9, every=20, patience=2)
-    algo = d3rlpy.algos.DQNConfig(batch_size=16).create(device="cpu:0")
-    with watch.d3rlpy() as callback:
-        algo.fit(
-            dataset,
-            n_steps=2000,
-            n_steps_per_epoch=100,
-            callback=callback,
-            show_progress=False,
-            logger_adapter=d3rlpy.logging.NoopAdapterFactory(),
-        )
-    assert watch.stopped and len(watch.history) < 100
-    assert watch.history[-1]["value"] == gd.evaluate(held_out, gd.policy(algo), discount=0.9, effort="quick").value
-
-
 def test_the_schema_is_a_schema():
     jsonschema = pytest.importorskip("jsonschema")
     schema = gd.Estimate.schema()

@@ -1,9 +1,14 @@
 """d3rlpy: the same actions as `predict` and `sample_action`, with scalers; a callback that stops training."""
 
+import re
+from pathlib import Path
+
+import gymnasium
 import numpy as np
 import pytest
 
 import gradientdice as gd
+from rollouts import roll
 
 d3rlpy = pytest.importorskip("d3rlpy")
 import torch  # noqa: E402
@@ -87,3 +92,36 @@ def test_an_answer_in_three_lines():
     greedy = gd.DiscretePolicy(lambda s: np.eye(3)[algo.predict(np.asarray(s, dtype=np.float32))], 3)
     expected = gd.evaluate(by_hand, greedy, discount=0.9, effort="quick")
     assert estimate.value == expected.value and estimate.interval == expected.interval
+
+
+def test_a_callback_ends_the_training():
+    log = roll(gymnasium.make("CartPole-v1", max_episode_steps=40), 60)
+    learn, held_out = log.split(0.5)
+    dataset = d3rlpy.dataset.MDPDataset(
+        observations=learn.states,
+        actions=learn.actions,
+        rewards=learn.rewards,
+        terminals=learn.terminated.astype(np.float32),
+        timeouts=learn.truncated.astype(np.float32),
+    )
+    watch = gd.Watch(held_out, discount=0.9, every=20, patience=2)
+    algo = d3rlpy.algos.DQNConfig(batch_size=16).create(device="cpu:0")
+    with watch.d3rlpy() as callback:
+        algo.fit(
+            dataset,
+            n_steps=2000,
+            n_steps_per_epoch=100,
+            callback=callback,
+            show_progress=False,
+            logger_adapter=d3rlpy.logging.NoopAdapterFactory(),
+        )
+    assert watch.stopped and len(watch.history) < 100
+    assert watch.history[-1]["value"] == gd.evaluate(held_out, gd.policy(algo), discount=0.9, effort="quick").value
+
+
+def test_the_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).parents[2] / "docs" / "adapters" / "d3rlpy.md"
+    names: dict = {}
+    exec("\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.S)), names)
+    assert names["estimate"].interval is not None and len(names["watch"].history) >= 3

@@ -1,4 +1,4 @@
-"""polars, Hugging Face datasets, D4RL's HDF5 layout and RLlib's files, with the real libraries."""
+"""polars, Hugging Face datasets and D4RL's HDF5 layout, with the real libraries."""
 
 import numpy as np
 import pytest
@@ -91,47 +91,3 @@ def test_d4rl(tmp_path, stored):
     (tmp_path / "broken.h5").write_bytes(b"nothing of the kind")
     with pytest.raises(gd.InputError, match="not a readable HDF5 file"):
         gd.load(tmp_path / "broken.h5")
-
-
-def test_rllib_episodes(tmp_path):
-    pytest.importorskip("msgpack")
-    episodes = pytest.importorskip("ray.rllib.env.single_agent_episode")
-    import msgpack
-    import msgpack_numpy
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    log, items = walk(), []
-    for number in range(12):
-        rows = np.flatnonzero(log["episode_id"] == number)
-        episode = episodes.SingleAgentEpisode(id_=f"{number:03d}", observations=[log["observations"][rows[0]]])
-        for step, row in enumerate(rows):
-            if step == 5:  # a fragment ends here, and the next one looks back on it
-                items.append(episode.to_numpy().get_state())
-                episode = episode.cut(len_lookback_buffer=2)
-            episode.add_env_step(
-                observation=log["next_observations"][row], action=int(log["actions"][row]),
-                reward=float(log["rewards"][row]), terminated=bool(log["terminals"][row]),
-                truncated=bool(log["timeouts"][row]), extra_model_outputs={"action_logp": -0.5},
-            )  # fmt: skip
-        items.append(episode.to_numpy().get_state())
-    packed = [msgpack.packb(item, default=msgpack_numpy.encode) for item in items]
-    (tmp_path / "run").mkdir()
-    pq.write_table(pa.table({"item": pa.array(packed, pa.binary())}), tmp_path / "run" / "part.parquet")
-    found = gd.load(tmp_path)
-    assert_same(found, by_hand(log))
-    np.testing.assert_array_equal(found.next_states, log["next_observations"])
-    np.testing.assert_array_equal(known(found.truncated), log["timeouts"])
-    assert (known(found.behavior_log_probs) == -0.5).all()
-
-
-def test_rllib_rows(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    log = walk()
-    names = ("obs", "actions", "rewards", "new_obs", "terminateds", "truncateds", "eps_id")
-    table = {name: list(array) for name, array in zip(names, log.values(), strict=True)}
-    table["eps_id"] = [f"{number:032x}" for number in log["episode_id"]]
-    pq.write_table(pa.table(table), tmp_path / "log.parquet")
-    assert_same(gd.load(tmp_path / "log.parquet"), by_hand(log))
