@@ -74,6 +74,12 @@ def _right_calls() -> Iterator[tuple[Callable[..., Any], dict[str, Any], list[st
     yield each(gd.sweep, {**trained, "progress": False}, *trained, *HARMLESS_TO_SWEEP[1:])
     yield each(gd.load, {"source": "/nowhere/log.npz"}, "source", "columns", "csv", "ends")
     log = {"states": [0, 1], "actions": [0, 1], "rewards": [0.0, 1.0], "next_states": [1, 0]}
+    yield each(gd.load, {"source": log}, "source", "columns", "csv", "ends")
+    yield each(
+        gd.policy, {"obj": [[0.5, 0.5]]}, "obj", "deterministic", "num_actions", "outputs", "params", "normalizer"
+    )
+    watched = ("data", "discount", "every", "patience", "deterministic", "effort", "seed")
+    yield each(gd.Watch, {"data": data, "discount": 0.5}, *watched)
     yield each(gd.Transitions, log, *gd.Transitions.__dataclass_fields__)
     yield each(
         gd.solve, {"estimator": gd.GradientDICE(0.5), "moments": gd.Problem(**both).moments}, "estimator", "moments"
@@ -95,7 +101,7 @@ def _right_calls() -> Iterator[tuple[Callable[..., Any], dict[str, Any], list[st
         gd.TabularPolicy, gd.DiscretePolicy, gd.SamplingPolicy, gd.LoggedPolicy, gd.Tabular, gd.LinearFeatures,
         gd.RandomFourier, gd.Nystrom, gd.MLP, gd.PrimalDual, gd.ProjectedPrimalDual, gd.ClosedForm, gd.Constant,
         gd.Cosine, gd.RobbinsMonro, gd.ConstantInit, gd.UniformInit, gd.BootstrapInterval, gd.NormalInterval,
-        gd.SkewInterval, gd.EmpiricalLikelihood, gd.Problem, gd.Automatic, *kinds.values(),
+        gd.SkewInterval, gd.EmpiricalLikelihood, gd.Problem, gd.Automatic, gd.CSV, *kinds.values(),
     ]  # fmt: skip
     given: dict[Any, dict[str, Any]] = {
         gd.Problem: both, gd.TabularPolicy: {"probabilities": half}, gd.LoggedPolicy: {"next_probabilities": half}

@@ -101,7 +101,7 @@ def as_next_states(value: object, states: np.ndarray, terminated: np.ndarray | N
 
 def as_names(name: str, value: object, codes: np.ndarray) -> tuple[str, ...]:
     """A code book as it is kept: the word of each code; an error unless it has one for every code."""
-    words = tuple(value) if isinstance(value, (list, tuple, np.ndarray)) else ()
+    words = tuple(value) if isinstance(value, (list, tuple)) else ()
     if not words or not all(isinstance(word, str) for word in words) or len(set(words)) < len(words):
         raise InputError(f"{name} must list different words, one per code, not {value!r:.60}.")
     if codes.ndim != 1 or codes.dtype.kind not in "iu":

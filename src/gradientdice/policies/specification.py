@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from gradientdice.data.files import read_columns
@@ -44,8 +45,9 @@ def load_policy(specification: str, log: Path) -> Policy:
 def _tabular(path: Path, log: Path) -> TabularPolicy:
     """A table by states; one with a row for each transition is told from it where the log's states are no numbers."""
     table = read_table(path)
-    found, _ = read_columns(log, {"states": "states"})
-    states = found.get("states")
+    states = None
+    with suppress(InputError):  # logs of other kinds are read elsewhere
+        states = read_columns(log, {"states": "states"})[0].get("states")
     if states is not None and len(table) == len(states) and (states.ndim != 1 or states.dtype.kind not in "iu"):
         raise InputError(
             f"{path} has a row for each of the log's {len(table)} transitions, and a table has one for each state. Put "

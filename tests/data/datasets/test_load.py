@@ -135,6 +135,15 @@ class TestSources:
             np.testing.assert_array_equal(data.next_states[going_on], columns["next_obs"][keep][going_on])
             assert any("2 steps at time limits" in note for note in data.notes)
 
+    def test_episodes_of_different_shapes(self):
+        table = pa.table(
+            {"obs": [[[1.0, 2.0]], [[1.0]]], "action": [[0], [0]], "reward": [[1.0], [1.0]], "done": [[True], [True]]}
+        )
+        with pytest.raises(
+            gd.InputError, match=r"states of episode 1 have the shape \(1,\), those of the first \(2,\)"
+        ):
+            gd.load(table)
+
     def test_a_csv_file_with_other_habits(self, tmp_path):
         columns, path = log(), tmp_path / "log.csv"
         table = pd.DataFrame(flat(columns))
@@ -156,6 +165,8 @@ class TestSources:
             gd.load([1, 2, 3])
         with pytest.raises(gd.InputError, match=r"csv= is for CSV files"):
             gd.load(log(), csv=gd.CSV())
+        with pytest.raises(gd.InputError, match=r"ends= is for rollout buffers"):
+            gd.load(log(), ends="terminated")
 
 
 class TestNames:

@@ -55,6 +55,13 @@ def from_episodes(place: str, episodes: Iterable[Episode]) -> Raw:
             f"{dropped:,} steps at time limits or at the end of a recording were dropped: what followed them is not "
             "in the log"
         )
+    for name, parts in found.items():
+        odd = next((number for number, part in enumerate(parts) if part.shape[1:] != parts[0].shape[1:]), None)
+        if odd is not None:
+            raise InputError(
+                f"{place}: {name} of episode {odd} have the shape {parts[odd].shape[1:]}, those of the first "
+                f"{parts[0].shape[1:]}."
+            )
     return Raw(place, {name: np.concatenate(parts) for name, parts in found.items()}, notes)
 
 

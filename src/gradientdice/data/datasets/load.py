@@ -19,6 +19,7 @@ from gradientdice.extras import frameworks_of
 
 # The library of an object -> the module here that reads it; none is imported before it is needed.
 OBJECTS = {"minari": "minari", "d3rlpy": "d3rlpy", "stable_baselines3": "sb3", "datasets": "hugging_face"}
+BUFFERS = "stable_baselines3"
 HDF5 = (".h5", ".hdf5")
 
 
@@ -54,20 +55,26 @@ def load(
         >>> data.action_names, data.next_states.tolist(), data.episodes.tolist()
         (('go', 'stay'), [[1.0], [1.0], [0.0]], [0, 0, 1])
     """
+    if csv is not None and not isinstance(csv, CSV):
+        raise InputError(f"csv must be gradientdice.CSV(…), not {csv!r:.60}.")
     if isinstance(source, Transitions):
         return source
     return complete(_read(source, columns, csv, ends))
 
 
 def _read(source: Any, columns: Any, csv: CSV | None, ends: str | None) -> Raw:
+    library = next((library for library in frameworks_of(source) if library in OBJECTS), None)
+    if library == "datasets" and not hasattr(source, "with_format"):
+        library = None  # a package of the user's own has that name too
+    if ends is not None and library != BUFFERS:
+        raise InputError("ends= is for rollout buffers of Stable-Baselines3: leave it out.")
     if isinstance(source, (str, os.PathLike)):
         return _from_path(source, columns, csv)
     if csv is not None:
         raise InputError("csv= is for CSV files: leave it out.")
-    found = next((OBJECTS[library] for library in frameworks_of(source) if library in OBJECTS), None)
-    if found is not None:
-        reader = importlib.import_module(f"gradientdice.data.datasets.{found}")
-        return reader.read(source, columns, ends) if found == "sb3" else reader.read(source, columns)
+    if library is not None:
+        reader = importlib.import_module(f"gradientdice.data.datasets.{OBJECTS[library]}")
+        return reader.read(source, columns, ends) if library == BUFFERS else reader.read(source, columns)
     place = f"the {type(source).__name__}"
     if hasattr(source, "__arrow_c_stream__"):
         import pyarrow as pa

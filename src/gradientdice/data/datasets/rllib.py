@@ -35,11 +35,10 @@ def is_episodes(path: Path) -> bool:
         return False
     try:
         schema = parquet.fragments_of(path)[0].physical_schema
+        kind = schema.field(COLUMN).type if schema.names == [COLUMN] else None
     except Exception:  # whatever is wrong with the file is said by those who read it
         return False
-    return schema.names == [COLUMN] and (
-        pa.types.is_binary(schema.field(COLUMN).type) or pa.types.is_large_binary(schema.field(COLUMN).type)
-    )
+    return kind is not None and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def read(path: Path, columns: Any, csv: CSV | None) -> Raw:

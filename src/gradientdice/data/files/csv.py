@@ -51,7 +51,8 @@ class CSV:
             if not (isinstance(value, str) and len(value) == 1) and not (name == "quote" and value is None):
                 raise InputError(f"{name} must be one character, not {value!r:.40}.")
         require_count("skip_rows", self.skip_rows, low=0)
-        if self.names is not None and (isinstance(self.names, str) or not all(isinstance(n, str) for n in self.names)):
+        listed = isinstance(self.names, (list, tuple)) and self.names and all(isinstance(n, str) for n in self.names)
+        if self.names is not None and not listed:
             raise InputError(f"names must be the columns' names in order, not {self.names!r:.60}.")
 
 

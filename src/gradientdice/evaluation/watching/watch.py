@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.effort import Effort, require_effort
-from gradientdice.errors import InputError, require_count, require_number
+from gradientdice.errors import InputError, require_count, require_flag, require_number
 from gradientdice.evaluation.evaluate import evaluate
 from gradientdice.policies.adapters import policy as as_policy
 
@@ -62,7 +62,10 @@ class Watch:
         require_count("every", self.every)
         if self.patience is not None:
             require_count("patience", self.patience)
+        if self.deterministic is not None:
+            require_flag("deterministic", self.deterministic)
         require_effort(self.effort)
+        require_count("seed", self.seed, low=0)
         self._best, self._without_progress, self._looked = -math.inf, 0, 0
 
     @property
