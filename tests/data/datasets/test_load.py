@@ -13,7 +13,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.data.fields import ARRAYS
-from problems import known
+from problems import known, take
 
 
 def log(episodes=20, steps=6, seed=0) -> dict[str, Any]:
@@ -193,6 +193,14 @@ class TestNames:
         with pytest.raises(gd.InputError, match="'colour', which is no field"):
             gd.load(renamed, columns={"colour": "x"})
 
+    def test_a_column_that_only_looks_like_a_field(self):
+        columns = log()
+        columns["timeout"] = columns.pop("truncated") * 30.0  # seconds, say
+        with pytest.raises(gd.InputError, match="truncated must be true or false"):
+            gd.load(columns)
+        data = gd.load(columns, columns={"truncated": None})
+        assert data.truncated is None
+
     def test_what_has_no_habitual_name_is_asked_for(self):
         with pytest.raises(gd.InputError, match="lacks the field 'rewards'.*columns={'rewards': '…'}"):
             gd.load({"obs": [1, 2], "action": [0, 1], "payment": [1.0, 2.0]})
@@ -248,9 +256,23 @@ class TestEnds:
         columns["step"] = np.tile(np.arange(6), 20)
         order = np.random.default_rng(1).permutation(len(columns["reward"]))
         shuffled = {name: array[order] for name, array in columns.items() if name != "next_obs"}
-        data = gd.load(shuffled)
-        assert_same(data, expected)
+        data = gd.load(shuffled)  # its episodes are in the order in which they first appear
+        assert_same(take(data, np.argsort(known(data.episodes), kind="stable")), expected)
         assert any("sorted by episode and step" in note for note in data.notes)
+
+    def test_rows_of_several_environments_in_turn(self):
+        """One row of each episode after the other, as vectors of environments log them."""
+        columns = log()
+        expected = gd.load({name: array for name, array in columns.items() if name != "next_obs"})
+        order = np.arange(120).reshape(20, 6).T.ravel()
+        data = gd.load({name: array[order] for name, array in columns.items() if name != "next_obs"})
+        assert_same(data, expected)
+
+    def test_numbers_of_episodes_that_are_used_again(self):
+        columns = {name: array for name, array in log().items() if name != "next_obs"}
+        columns |= {"step": np.tile(np.arange(6), 20), "episode_id": columns["episode_id"] % 10}
+        with pytest.raises(gd.InputError, match="episode 0 has step 0 twice"):
+            gd.load(columns)
 
     def test_without_any_boundary_nothing_is_guessed(self):
         with pytest.raises(gd.InputError, match="neither episodes nor ends"):
@@ -325,6 +347,26 @@ class TestWords:
         words = [str(number) for number in (10, 2, 1, 10)]
         data = gd.load({"obs": [1.0] * 4, "next_obs": [1.0] * 4, "action": words, "reward": [0.0] * 4})
         assert data.action_names == ("1", "2", "10") and data.actions.tolist() == [2, 1, 0, 2]
+
+    @pytest.mark.parametrize("suffix", ["parquet", "csv"])
+    def test_nothing_follows_an_end(self, tmp_path, suffix):
+        frame = pd.DataFrame(
+            {
+                "state": ["a", "b", "a"],
+                "action": ["x", "y", "x"],
+                "reward": [1.0, 2.0, 3.0],
+                "next_state": ["b", None, None],
+                "done": [False, True, True],
+            }
+        )
+        path = tmp_path / f"log.{suffix}"
+        frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+        data = gd.load(path)
+        assert data.state_names == ("a", "b") and data.states.tolist() == [0, 1, 0] and data.next_states[0] == 1
+        frame.loc[1, "action"] = None
+        frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+        with pytest.raises(gd.InputError, match="no value in row 1"):
+            gd.load(path)
 
     def test_packed_columns_are_not_taken_for_words(self):
         packed = ["BCJNGGhAqAAAA" * 10] * 3

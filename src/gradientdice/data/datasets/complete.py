@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ from gradientdice.data.datasets.names import STEPS
 from gradientdice.data.datasets.observations import flat
 from gradientdice.data.datasets.raw import Raw
 from gradientdice.data.datasets.words import code_book, coded, listed
-from gradientdice.data.fields import are_words, as_field
+from gradientdice.data.fields import as_field
 from gradientdice.data.sequence import breaks, is_over
 from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.errors import InputError, first_bad_row
 
 SCALARS = ("rewards", "terminated", "truncated", "episodes", "weights", "behavior_log_probs", STEPS)
 STATES = ("states", "next_states", "initial_states")
@@ -36,8 +37,7 @@ def _complete(raw: Raw) -> Transitions:
         _with_plain_shapes(raw)
         _with_ends(raw)
     if "next_states" not in raw.columns:
-        # A log may list its actions, and its flags, as words.
-        for name in (name for name in FLAGS if name in raw.columns):
+        for name in (name for name in FLAGS if name in raw.columns):  # they may be words
             raw.columns[name] = as_field(name, raw.columns[name])
         _require_rows(raw)
         raw = with_next_states(raw)
@@ -58,9 +58,17 @@ def _with_codes(raw: Raw) -> dict[str, Any]:
             for field in fields:
                 if field in raw.columns:
                     raw.columns[field] = coded(raw.columns[field], book)
+                    _require_words(field, raw.columns[field])
             books[f"{name}_names"] = book
             raw.notes.append(f"{name}s were words: {listed(book)}")
     return books
+
+
+def _require_words(field: str, codes: np.ndarray) -> None:
+    """An error if a word is missing where one is needed; what follows an end is not used."""
+    if field != "next_states" and np.ma.getmaskarray(codes).any():
+        row = first_bad_row(np.ma.getmaskarray(codes))
+        raise InputError(f"{field} has no value in row {row}. Fill or drop such rows.")
 
 
 def _with_plain_shapes(raw: Raw) -> None:
@@ -114,14 +122,10 @@ def _require_rows(raw: Raw) -> None:
     for name, array in raw.columns.items():
         if name != "initial_states" and len(array) != rows:
             raise InputError(f"{name} has {len(array)} rows but states has {rows}: one row per transition.")
-        if name == "states" and are_words(array):
-            raise InputError("states must hold numbers.")
 
 
 def _with_episodes(data: Transitions) -> Transitions:
     """Numbers the episodes of a log in time order whose ends are marked, so that their first states are known."""
-    from dataclasses import replace
-
     if data.episodes is not None or data.initial_states is not None:
         return data
     over = is_over(data)

@@ -59,22 +59,32 @@ def numbered(over: Flags) -> np.ndarray:
 
 
 def _in_order(raw: Raw) -> dict[str, np.ndarray]:
-    """The columns, sorted by episode and step if the log has both."""
+    """The columns with the rows of each episode together, in the order of their steps if the log has them."""
     columns = dict(raw.columns)
-    if STEPS not in columns or "episodes" not in columns:
-        columns.pop(STEPS, None)
+    steps = columns.pop(STEPS, None)
+    if "episodes" not in columns:
         return columns
-    _, episode = np.unique(columns["episodes"], return_inverse=True)
-    steps = columns[STEPS]
-    if steps.ndim != 1 or steps.dtype.kind not in "iuf":
-        columns.pop(STEPS)
+    _, first, episode = np.unique(columns["episodes"], return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))[episode]  # in the order in which they first appear
+    if steps is None or steps.ndim != 1 or steps.dtype.kind not in "iuf":
+        steps = np.arange(len(rank))
+    order = np.lexsort((steps, rank))
+    _require_once(raw.place, columns["episodes"][order], steps[order])
+    if (order == np.arange(len(order))).all():
         return columns
-    order = np.lexsort((steps, episode))
-    if (order != np.arange(len(order))).any():
-        raw.notes.append("rows were sorted by episode and step")
-    rows = len(order)
-    return {name: array[order] if name != "initial_states" and len(array) == rows else array
-            for name, array in columns.items()}  # fmt: skip
+    raw.notes.append("rows were sorted by episode and step")
+    return {name: array if name == "initial_states" else array[order] for name, array in columns.items()}
+
+
+def _require_once(place: str, episodes: np.ndarray, steps: np.ndarray) -> None:
+    """An error if an episode has a step twice: its number then stands for several episodes."""
+    twice = (episodes[1:] == episodes[:-1]) & (steps[1:] == steps[:-1])
+    if twice.any():
+        row = int(np.argmax(twice))
+        raise InputError(
+            f"{place}: episode {episodes[row]} has step {steps[row]} twice, so that its rows cannot be ordered. Give "
+            "every episode a number of its own."
+        )
 
 
 def _flag(columns: dict[str, np.ndarray], name: str, rows: int) -> Flags:

@@ -26,7 +26,7 @@ HDF5 = (".h5", ".hdf5")
 def load(
     source: str | Path | Mapping[str, Any] | Any,
     *,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
     csv: CSV | None = None,
     ends: str | None = None,
 ) -> Transitions:
@@ -40,7 +40,8 @@ def load(
         source: a .npz, .parquet (file or folder), .csv, .jsonl or .h5 file, also packed by gzip where it is text; the
             folder or name of a Minari dataset; a data frame of any library with Arrow's stream interface; a mapping of
             arrays; a table of `datasets`; a dataset of Minari or d3rlpy; a buffer of Stable-Baselines3.
-        columns: field -> the name it has there, or several names whose columns are joined to a vector.
+        columns: field -> the name it has there, several names whose columns are joined to a vector, or None for a field
+            that the log does not have, whatever a column is called.
         csv: how a CSV file is written, if not in the usual way.
         ends: "terminated" or "truncated": what the ends of episodes are, for a rollout buffer, which does not say.
 

@@ -80,9 +80,9 @@ def resolve(place: object, present: Sequence[str], columns: Any) -> Naming:
     Args:
         place: where they are, for messages.
         present: the names of all columns.
-        columns: field -> name, or several names, as the user gave them; None if nothing was given.
+        columns: field -> name, several names, or None for a field that the log has not; None if nothing was given.
     """
-    given = checked(columns)
+    given, left_out = checked(columns)
     for chosen in given.values():
         for name in (chosen,) if isinstance(chosen, str) else chosen:
             if not _has(name, present):
@@ -90,7 +90,7 @@ def resolve(place: object, present: Sequence[str], columns: Any) -> Naming:
     taken = {name for chosen in given.values() for name in ((chosen,) if isinstance(chosen, str) else chosen)}
     names, guessed = dict(given), []
     for field in KNOWN:
-        if field in given:
+        if field in given or field in left_out:
             continue
         found = next((name for habit in HABITS[field] for name in _spelled(habit, present) if name not in taken), None)
         if found is not None:
@@ -107,23 +107,26 @@ def resolve(place: object, present: Sequence[str], columns: Any) -> Naming:
     return Naming(names, tuple(field for field in guessed if field != STEPS))
 
 
-def checked(columns: Any) -> dict[str, str | tuple[str, ...]]:
-    """The columns that a user named, with several names as a tuple; an error unless they are fields and names."""
+def checked(columns: Any) -> tuple[dict[str, str | tuple[str, ...]], set[str]]:
+    """The columns that a user named, several names as a tuple, and the fields that the log was said not to have."""
     if columns is None:
-        return {}
+        return {}, set()
     wrong = InputError(f"columns must be a dictionary of field -> name in the log, not {columns!r:.60}.")
     if not isinstance(columns, Mapping):
         raise wrong
     plain: dict[str, str | tuple[str, ...]] = {}
+    left_out = {field for field, name in columns.items() if name is None and isinstance(field, str)}
     for field, name in columns.items():
+        if field in left_out:
+            continue
         several = isinstance(name, (list, tuple)) and len(name) > 0 and all(isinstance(part, str) for part in name)
         if not isinstance(field, str) or not (isinstance(name, str) or several):
             raise wrong
         plain[field] = name if isinstance(name, str) else tuple(name)
-    unknown = sorted(set(plain) - set(KNOWN))
+    unknown = sorted((set(plain) | left_out) - set(KNOWN))
     if unknown:
         raise InputError(f"columns names {unknown[0]!r}, which is no field of a log; the fields are {list(ARRAYS)}.")
-    return plain
+    return plain, left_out
 
 
 def _has(name: str, present: Sequence[str]) -> bool:

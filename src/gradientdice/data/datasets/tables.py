@@ -16,8 +16,8 @@ from gradientdice.data.fields import ARRAYS
 from gradientdice.data.files import code_books, read_columns
 from gradientdice.data.files.arrow_table import columns_of
 from gradientdice.data.files.csv import CSV
-from gradientdice.data.files.reading import filled, guarded
-from gradientdice.data.files.vectors import side_by_side
+from gradientdice.data.files.reading import filled, guarded, kind_of, require_readable
+from gradientdice.data.files.vectors import parts_of, side_by_side
 from gradientdice.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ Reader = Callable[[dict[str, str]], dict[str, np.ndarray]]
 def from_file(path: Path, columns: Any, csv: CSV | None) -> Raw:
     """A file or folder with one row per transition, or with one row per episode."""
     from gradientdice.data.files import json_lines, parquet
-    from gradientdice.data.files.reading import kind_of
 
+    kind = ".parquet" if require_readable(path) else kind_of(path)
+    if kind in json_lines.SUFFIXES:
+        what = "a readable file of JSON lines"
+        return from_arrow_table(str(path), guarded(path, what, lambda: json_lines.read_table(path)), columns)
     _, present = read_columns(path, {}, csv)
     naming = resolve(path, present, columns)
-    kind = ".parquet" if path.is_dir() else kind_of(path)
-    if kind in json_lines.SUFFIXES:
-        return from_arrow_table(str(path), guarded(path, "JSON lines", lambda: json_lines.read_table(path)), columns)
     rewards = str(naming.names["rewards"])
     if kind == ".parquet" and guarded(path, "a readable Parquet file", lambda: parquet.has_lists(path, rewards)):
         return from_arrow_table(str(path), guarded(path, "Parquet", lambda: parquet.read_table(path)), columns)
@@ -68,11 +68,8 @@ def from_mapping(place: str, mapping: Mapping[str, Any], columns: Any) -> Raw:
     def read(names: dict[str, str]) -> dict[str, np.ndarray]:
         found = {}
         for key, name in names.items():
-            if name in mapping:
-                found[key] = joined(name, mapping[name])
-            else:
-                numbers = [f"{name}_{k}" for k in range(len(present)) if f"{name}_{k}" in mapping]
-                found[key] = side_by_side([joined(number, mapping[number]) for number in numbers])
+            arrays = [joined(part, mapping[part]) for part in parts_of(place, name, present)]
+            found[key] = arrays[0] if len(arrays) == 1 else side_by_side(arrays)
         return found
 
     return _named(place, naming, read)
