@@ -217,13 +217,12 @@ def simplex_weights(changes: Float[np.ndarray, "n K"], mass: Float[np.ndarray, "
 
 def row_changes(log: LogDesign) -> Float[np.ndarray, "n K"]:
     """Δ = φ(z) − φ̄(z') of every row, (n, K); after an end z' is an initial state."""
-    first = log.first
-    width = first.width - first.absorbing
+    width = log.width - log.absorbing
     start = None
-    if first.absorbing:
+    if log.absorbing:
         if log.initial is None:
             raise starts_missing(1.0)
-        start = np.average(_dense(log.initial, first.width)[:, :width], axis=0, weights=log.initial_weights)
+        start = np.average(_dense(log.initial, log.width)[:, :width], axis=0, weights=log.initial_weights)
     changes, logged, reached = np.empty((len(log.data), width)), np.zeros(width), np.zeros(width)
     for rows, design in log.chunks():
         current = _dense(design.current, design.width)[:, :width]
