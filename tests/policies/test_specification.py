@@ -79,7 +79,9 @@ def test_columns_without_the_next_ones(tmp_path):
 
 
 def test_modules_may_hold_what_a_policy_is_made_of(tmp_path, log, monkeypatch):
-    (tmp_path / "rules.py").write_text("table = [[0.25, 0.75]]\ndef rule(states):\n    return states * 2.0\nnumber = 3\n")
+    (tmp_path / "rules.py").write_text(
+        "table = [[0.25, 0.75]]\ndef rule(states):\n    return states * 2.0\nnumber = 3\n"
+    )
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     assert isinstance(load_policy("rules:table", log), gd.TabularPolicy)

@@ -10,6 +10,8 @@ from gradientdice.errors import InputError, first_bad_row
 REQUIRED = ("states", "actions", "rewards", "next_states")
 # The fields that are arrays, in the order of `Transitions`.
 ARRAYS = (*REQUIRED, "initial_states", "terminated", "truncated", "episodes", "weights", "behavior_log_probs")
+# The words of the codes, where a log had words.
+BOOKS = ("action_names", "state_names")
 _FLOAT = ("rewards", "weights", "behavior_log_probs")
 _BOOL = ("terminated", "truncated")
 _WORDS = {"true": True, "t": True, "yes": True, "y": True, "1": True} | {

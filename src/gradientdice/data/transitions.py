@@ -81,9 +81,10 @@ class Transitions:
             episodes: ArrayLike | None = None,
             weights: ArrayLike | None = None,
             behavior_log_probs: ArrayLike | None = None,
-            action_names: Sequence[str] | None = None,
-            state_names: Sequence[str] | None = None,
-            notes: Sequence[str] = (),
+            # Wider than what is taken, so that a dictionary of arrays may be spread into the call.
+            action_names: Sequence[str] | ArrayLike | None = None,
+            state_names: Sequence[str] | ArrayLike | None = None,
+            notes: Sequence[str] | ArrayLike = (),
         ) -> None: ...
 
     def __post_init__(self) -> None:

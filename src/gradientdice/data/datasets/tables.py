@@ -12,8 +12,8 @@ from gradientdice.data.datasets.episodes import Episode, from_episodes
 from gradientdice.data.datasets.names import Naming, resolve
 from gradientdice.data.datasets.observations import joined
 from gradientdice.data.datasets.raw import Raw
-from gradientdice.data.fields import ARRAYS
-from gradientdice.data.files import code_books, read_columns
+from gradientdice.data.fields import ARRAYS, BOOKS
+from gradientdice.data.files import read_columns
 from gradientdice.data.files.arrow_table import columns_of
 from gradientdice.data.files.csv import CSV
 from gradientdice.data.files.reading import filled, guarded, kind_of, require_readable
@@ -40,9 +40,14 @@ def from_file(path: Path, columns: Any, csv: CSV | None) -> Raw:
     rewards = str(naming.names["rewards"])
     if kind == ".parquet" and guarded(path, "a readable Parquet file", lambda: parquet.has_lists(path, rewards)):
         return from_arrow_table(str(path), guarded(path, "Parquet", lambda: parquet.read_table(path)), columns)
-    raw = _named(str(path), naming, lambda names: read_columns(path, names, csv)[0])
-    raw.as_written = not naming.guessed and set(naming.names) <= set(ARRAYS) and "next_states" in raw.columns
-    raw.books = code_books(path) if raw.as_written else {}
+    as_written = not naming.guessed and set(naming.names) <= set(ARRAYS) and "next_states" in naming.names
+    books = {name: name for name in BOOKS} if as_written else {}
+    raw = _named(str(path), naming, lambda names: read_columns(path, names | books, csv)[0])
+    raw.as_written = as_written
+    raw.books = {name: raw.columns.pop(name).tolist() for name in books if name in raw.columns}
+    lost = [field for field in naming.names if field not in raw.columns]
+    if lost:
+        raise InputError(f"{path}: the column of {lost[0]} went away while the file was read. Read it again.")
     return raw
 
 

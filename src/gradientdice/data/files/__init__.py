@@ -14,17 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradientdice.atomic import write_atomically
-from gradientdice.data.fields import ARRAYS
-from gradientdice.data.files.reading import guarded, kind_of, read_columns
+from gradientdice.data.fields import ARRAYS, BOOKS
+from gradientdice.data.files.reading import read_columns
 from gradientdice.errors import InputError
 
 if TYPE_CHECKING:
     from gradientdice.data.transitions import Transitions
 
-__all__ = ["code_books", "read_columns", "save"]
-
-# The words of the actions' and states' codes, where a log had words.
-BOOKS = ("action_names", "state_names")
+__all__ = ["read_columns", "save"]
 
 
 def save(data: Transitions, path: str | Path) -> None:
@@ -39,12 +36,3 @@ def save(data: Transitions, path: str | Path) -> None:
     columns: dict[str, np.ndarray] = {name: getattr(data, name) for name in ARRAYS if getattr(data, name) is not None}
     books = {name: list(getattr(data, name)) for name in BOOKS if getattr(data, name) is not None}
     write_atomically(place, lambda target: writer(columns, target, books))
-
-
-def code_books(path: Path) -> dict[str, list[str]]:
-    """The words of actions and states that were saved with a log; none in files of other kinds."""
-    from gradientdice.data.files import csv, npz, parquet
-
-    kind = ".parquet" if path.is_dir() else kind_of(path)
-    reader = {".npz": npz.code_books, ".parquet": parquet.code_books, ".csv": csv.code_books}.get(kind)
-    return {} if reader is None else guarded(path, "a readable file", lambda: reader(path))

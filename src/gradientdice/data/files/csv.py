@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradientdice.data.fields import BOOKS
 from gradientdice.data.files.arrow_table import columns_of
 from gradientdice.data.files.reading import Found
 from gradientdice.errors import InputError, first_bad_row, require_count
@@ -18,15 +19,11 @@ from gradientdice.errors import InputError, first_bad_row, require_count
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# No line of types is longer.
-LONGEST_TYPES = 1 << 16
+# No line of types is longer, with the code books in it.
+LONGEST_TYPES = 1 << 20
 KINDS = {"bool", "float16", "float32", "float64"} | {
     f"{sign}int{size}" for sign in ("", "u") for size in (8, 16, 32, 64)
 }
-
-
-# The code books in the line of types.
-BOOKS = ("action_names", "state_names")
 
 
 @dataclass(frozen=True)
@@ -58,59 +55,52 @@ class CSV:
 
 def read(path: Path, names: dict[str, str], options: CSV | None = None) -> Found:
     """The columns of these names; those of a vector are name_0, name_1, …."""
-    types = _types(path)
-    table = _table(path, options or CSV(), 0 if types is None else 1, header_only=not names)
+    # Opened once: another process may put another file in its place between the line of types and the table.
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+        types = _types(path, stream)
+        table = _table(stream, options or CSV(), header_only=not names)
     found = columns_of(path, table, names)
     for key, array in found.items():
-        if names[key] in (types or {}):
-            found[key] = _cast(path, names[key], array, (types or {})[names[key]])
-    return found, table.column_names
+        if names[key] in types:
+            found[key] = _cast(path, names[key], array, types[names[key]])
+    books = {key: np.array(types[name]) for key, name in names.items() if name in BOOKS and name in types}
+    return {**found, **books}, table.column_names
 
 
-def code_books(path: Path) -> dict[str, list[str]]:
-    """The code books in the line of types."""
-    return {name: words for name, words in (_types(path) or {}).items() if name in BOOKS}
-
-
-def _table(path: Path, options: CSV, types: int, header_only: bool) -> pa.Table:
-    """The file, or only what its columns are called."""
-    import pyarrow as pa
+def _table(stream: Any, options: CSV, header_only: bool) -> pa.Table:
+    """The rest of a file, or only what its columns are called."""
     from pyarrow import csv
 
     settings: dict[str, Any] = {
         "read_options": csv.ReadOptions(
-            skip_rows=options.skip_rows + types,
-            column_names=None if options.names is None else list(options.names),
+            skip_rows=options.skip_rows, column_names=None if options.names is None else list(options.names)
         ),
         "parse_options": csv.ParseOptions(
             delimiter=options.delimiter,
             quote_char=False if options.quote is None else options.quote,
-            newlines_in_values=options.quote is not None and _has_quotes(path, options.quote),
+            newlines_in_values=options.quote is not None and _has_quotes(stream, options.quote),
         ),
     }
-    with pa.input_stream(str(path), compression="gzip" if path.suffix == ".gz" else None) as stream:
-        if header_only:
-            with csv.open_csv(stream, **settings) as reader:
-                return reader.schema.empty_table()
-        return csv.read_csv(stream, **settings)
+    if header_only:
+        with csv.open_csv(stream, **settings) as reader:
+            return reader.schema.empty_table()
+    return csv.read_csv(stream, **settings)
 
 
-def _has_quotes(path: Path, quote: str) -> bool:
-    """Whether the file's beginning has a quoted value, which may go over several lines."""
-    with _opened(path) as stream:
-        return quote.encode() in stream.read(LONGEST_TYPES)
+def _has_quotes(stream: Any, quote: str) -> bool:
+    """Whether what comes next has a quoted value, which may go over several lines."""
+    place = stream.tell()
+    found = quote.encode() in stream.read(LONGEST_TYPES)
+    stream.seek(place)
+    return found
 
 
-def _opened(path: Path) -> Any:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-
-
-def _types(path: Path) -> dict[str, Any] | None:
-    """The line of types, which starts with '#', so that reading back is bit for bit; None if there is none."""
-    with _opened(path) as stream:
-        line = stream.readline(LONGEST_TYPES)
+def _types(path: Path, stream: Any) -> dict[str, Any]:
+    """The line of types, which starts with '#', so that reading back is bit for bit; the stream is then after it."""
+    line = stream.readline(LONGEST_TYPES)
     if not line.startswith(b"#"):
-        return None
+        stream.seek(0)
+        return {}
     try:
         types: Any = json.loads(line[1:])
     except ValueError:

@@ -65,12 +65,6 @@ def read_array(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
         return np.lib.format.read_array(stream, allow_pickle=False)
 
 
-def code_books(path: Path) -> dict[str, list[str]]:
-    """The code books, which are arrays of text."""
-    books, _ = read(path, {name: name for name in ("action_names", "state_names")})
-    return {name: book.tolist() for name, book in books.items() if book.dtype.kind == "U"}
-
-
 def write(columns: dict[str, np.ndarray], path: Path, books: dict[str, list[str]]) -> None:
     """Writes arrays by name, and the code books among them."""
     np.savez(path, allow_pickle=False, **columns, **{name: np.array(book) for name, book in books.items()})

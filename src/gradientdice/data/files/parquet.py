@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradientdice.data.fields import BOOKS
 from gradientdice.data.files import checksums
 from gradientdice.data.files.reading import Found
 from gradientdice.data.files.vectors import parts_of, side_by_side
@@ -24,7 +25,7 @@ BATCH_ROWS = 65_536
 # Whole numbers up to here are floats too.
 EXACT_BELOW = 2**53
 # The code books in a file's metadata.
-BOOKS = b"gradientdice.names"
+CODES = b"gradientdice.names"
 
 
 def read(path: Path, names: dict[str, str]) -> Found:
@@ -37,7 +38,10 @@ def read(path: Path, names: dict[str, str]) -> Found:
     present += sorted({name for part in fragments for name in part.physical_schema.names}.difference(present))
     found = {}
     for key, name in names.items():
-        if name in folders:
+        if name in BOOKS and name not in present:
+            if (book := _code_book(path, fragments, name)) is not None:
+                found[key] = np.array(book)
+        elif name in folders:
             found[key] = np.concatenate([np.full(part.count_rows(), _folder_values(part)[name]) for part in fragments])
         elif key.startswith("initial_") and name in present:
             _require_in_all(path, fragments, name)
@@ -63,12 +67,12 @@ def fragments_of(path: Path) -> list[Fragment]:
     return found
 
 
-def code_books(path: Path) -> dict[str, list[str]]:
-    """The code books in the metadata; an error if the files of a folder differ in them."""
-    found = [(fragment.physical_schema.metadata or {}).get(BOOKS) for fragment in fragments_of(path)]
+def _code_book(path: Path, fragments: list[Fragment], name: str) -> list[str] | None:
+    """A code book in the metadata; an error if the files of a folder differ in theirs."""
+    found = [json.loads((part.physical_schema.metadata or {}).get(CODES, b"{}")).get(name) for part in fragments]
     if any(book != found[0] for book in found):
-        raise InputError(f"{path}: its files have different code books of actions or states: read them apart.")
-    return {} if found[0] is None else json.loads(found[0])
+        raise InputError(f"{path}: its files have different {name}: read them apart.")
+    return found[0]
 
 
 def _folder_values(fragment: Fragment) -> dict[str, Any]:
@@ -216,7 +220,7 @@ def write(columns: dict[str, np.ndarray], path: Path, books: dict[str, list[str]
         initial = columns["initial_states"]
         offsets = (np.arange(n + 1, dtype=np.int64) * len(initial) + n - 1) // n
         arrays["initial_states"] = pa.LargeListArray.from_arrays(offsets, _to_arrow(initial))
-    metadata = {checksums.KEY: checksums.written(columns)} | ({BOOKS: json.dumps(books).encode()} if books else {})
+    metadata = {checksums.KEY: checksums.written(columns)} | ({CODES: json.dumps(books).encode()} if books else {})
     table = pa.table(arrays).replace_schema_metadata(metadata)
     pq.write_table(table, path, write_page_checksum=True)
 
