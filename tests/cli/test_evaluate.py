@@ -83,7 +83,7 @@ class TestCommandLine:
         for wrong, words in (
             ("mine:nothing", "has no 'nothing'"),
             ("nowhere:x", "no module"),
-            ("mine:number", "is a int"),
+            ("mine:number", "is no policy. No policy can be made of int"),
             ("what", "module:name"),
         ):
             refused = command(*base, wrong)
