@@ -128,6 +128,16 @@ class TestWords:
         estimate = gd.evaluate(self.data, prefers, discount=1.0)
         assert estimate.value == pytest.approx(1.75)
 
+    def test_a_word_that_neither_uses_on_continuous_states(self):
+        rng = np.random.default_rng(0)
+        states, actions = rng.normal(size=(81, 2)), rng.integers(2, size=80)
+        log = {"obs": states[:-1], "next_obs": states[1:], "reward": states[:-1, 0]}
+        data = gd.load({**log, "action": np.array(["b", "c"])[actions]})
+        never_a = gd.DiscretePolicy(lambda s: np.tile([0.0, 0.5, 0.5], (len(s), 1)), 3, action_names=("a", "b", "c"))
+        estimate = gd.evaluate(data, never_a, discount=1.0, effort="quick")
+        by_hand = gd.Transitions(states[:-1], actions + 1, states[:-1, 0], states[1:])
+        assert estimate.value == gd.evaluate(by_hand, never_a, discount=1.0, effort="quick").value
+
     def test_words_that_the_policy_does_not_know(self):
         other = gd.DiscretePolicy(lambda s: np.tile([0.5, 0.5], (len(s), 1)), 2, action_names=("b", "d"))
         with pytest.raises(gd.InputError, match="has the action 'c', which the policy does not know"):
