@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 # Where an environment says so, each of the tests' processes would compile all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test tests test-all test-lowest audit package lock check types reliability bench results clean
+.PHONY: help demo test tests test-all test-lowest test-adapters audit package lock check types reliability bench results clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -28,7 +28,7 @@ tests: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 -q
 
 test-all: $(INSTALLED) check types ## Also run the slow statistical tests.
-	$(BIN)/python -m pytest -n 2 -q -m 'slow or not slow'
+	$(BIN)/python -m pytest -n 2 -q -m 'not adapters'
 	$(MAKE) audit package
 
 # Kept apart from the environment of the tests, which `make lock` must find without them.
@@ -69,6 +69,24 @@ test-lowest: ## Run the tests with the lowest versions that pyproject.toml allow
 	$(LOWEST)/bin/python -m pip install --quiet --editable '.[dev]' --constraint $(LOWEST)/lowest.txt
 	$(LOWEST)/bin/python -m pytest -n 2 -q
 
+# Other libraries have environments of their own: d3rlpy and RLlib ask for older versions of gymnasium. This torch is
+# the build without CUDA; a plain `torch` pulls gigabytes. In each environment every test of its files must run.
+TORCH := torch==2.13.0
+TESTS := pytest>=8 hypothesis beartype
+ADAPTER_TESTS = python -m pytest -q -rs -m adapters
+test-adapters: ## Run the tests with Stable-Baselines3, Minari, d3rlpy, RLlib and others, each in its environment.
+	set -e; for name in adapters d3rlpy rllib; do \
+	  test -x .venv-$$name/bin/python || $(PYTHON) -m venv .venv-$$name; \
+	  .venv-$$name/bin/python -m pip install --quiet --upgrade pip; \
+	  .venv-$$name/bin/python -m pip install --quiet '$(TORCH)'; \
+	done
+	.venv-adapters/bin/python -m pip install --quiet --editable '.[sb3,minari,hdf5,datasets,torch,sklearn,flax]' polars jsonschema $(foreach t,$(TESTS),'$(t)')
+	.venv-d3rlpy/bin/python -m pip install --quiet --editable '.[d3rlpy]' $(foreach t,$(TESTS),'$(t)')
+	.venv-rllib/bin/python -m pip install --quiet --editable '.[rllib]' 'ray[rllib]' msgpack-numpy $(foreach t,$(TESTS),'$(t)')
+	.venv-adapters/bin/$(ADAPTER_TESTS) $(filter-out tests/adapters/test_d3rlpy% tests/adapters/test_rllib%,$(wildcard tests/adapters/test_*.py))
+	.venv-d3rlpy/bin/$(ADAPTER_TESTS) $(wildcard tests/adapters/test_d3rlpy*.py)
+	.venv-rllib/bin/$(ADAPTER_TESTS) $(wildcard tests/adapters/test_rllib*.py)
+
 check: $(INSTALLED)
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .
@@ -93,4 +111,4 @@ results: $(INSTALLED) ## Run all experiments and write the pages under docs/resu
 	done
 
 clean: ## Remove the virtual environment and generated results.
-	rm -rf $(VENV) $(LOWEST) $(PACKAGE) $(TOOLS) dist results demo-output
+	rm -rf $(VENV) $(LOWEST) $(PACKAGE) $(TOOLS) .venv-adapters .venv-d3rlpy .venv-rllib dist results demo-output

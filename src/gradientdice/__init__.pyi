@@ -1,5 +1,7 @@
 from . import mdp as mdp
-from .data.files import load as load
+from .data.datasets import load as load
+from .data.files.csv import CSV as CSV
+from .data.recording import Recorder as Recorder
 from .data.transitions import Transitions as Transitions
 from .errors import FileError as FileError
 from .errors import InputError as InputError
@@ -46,6 +48,7 @@ from .policies import DiscretePolicy as DiscretePolicy
 from .policies import LoggedPolicy as LoggedPolicy
 from .policies import SamplingPolicy as SamplingPolicy
 from .policies import TabularPolicy as TabularPolicy
+from .policies.adapters import policy as policy
 from .estimators import BCH as BCH
 from .estimators import BehaviorCloning as BehaviorCloning
 from .estimators import BlackBox as BlackBox
@@ -85,5 +88,6 @@ from .evaluation.ranking import Ranking as Ranking
 from .evaluation.select import Selection as Selection
 from .evaluation.select import select as select
 from .evaluation.sweep import sweep as sweep
+from .evaluation.watching import Watch as Watch
 
 __version__: str

@@ -83,7 +83,7 @@ class TestCommandLine:
         for wrong, words in (
             ("mine:nothing", "has no 'nothing'"),
             ("nowhere:x", "no module"),
-            ("mine:number", "is a int"),
+            ("mine:number", "is no policy. No policy can be made of int"),
             ("what", "module:name"),
         ):
             refused = command(*base, wrong)
@@ -116,10 +116,13 @@ class TestCommandLine:
         )
         done = command(*base, "--column", "states=obs", "--column", "rewards=profit")
         assert json.loads(done.stdout)["value"] == pytest.approx(estimate.value), done.stderr
+        guessed = command(*base, "--column", "rewards=profit")
+        assert json.loads(guessed.stdout)["value"] == pytest.approx(estimate.value), guessed.stderr
+        assert "log.csv: columns were recognised by their names: states = obs." in guessed.stderr
         for wrong, words in (
             (("--column", "states"), "field=name"),
             (("--column", "sates=obs"), "no field"),
-            ((), "lacks the field 'states'"),
+            ((), "lacks the field 'rewards'"),
             (("--column", "states=observations"), "no column 'observations'"),
         ):
             refused = command(*base, *wrong)

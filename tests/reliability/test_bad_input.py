@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 import gradientdice as gd
 import shapes
+from gradientdice.data.fields import ARRAYS
 from reliability.calls import wrong_calls
 from reliability.damage import damaged_files, same_logs
 
@@ -78,7 +79,7 @@ def test_any_log_is_refused_or_sound(changes):
         assert str(error)
         return
     assert len(log) == len(log.states) > 0
-    for name in log.__dataclass_fields__:
+    for name in ARRAYS:
         array = getattr(log, name)
         if array is not None:
             assert array.dtype.kind in "biuf" and array.size and np.isfinite(array).all() and not array.flags.writeable

@@ -1,5 +1,7 @@
 """Every public call with nonsense in one, two or three arguments: an answer with finite numbers, or one sentence."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 import gradientdice as gd
 import shapes
 from reliability.calls import JUNK
-from reliability.right_calls import NOT_CALLED, USED, RightCall, right_calls
+from reliability.right_calls import HELD, NOT_CALLED, USED, RightCall, right_calls
 from reliability.sound import is_sound
 
 KINDS = [np.float64, np.float32, np.int8, np.uint64, np.complex128, np.bool_, np.dtype("U2"), np.dtype("M8[s]")]  # fmt: skip
@@ -48,7 +50,7 @@ def calls(tmp_path_factory):
 def test_the_right_calls_are_right_and_complete(calls):
     for call in calls:
         assert is_sound(call.function(**call.arguments)), call
-    tried = {getattr(call.function, "__name__", "") for call in calls} | NOT_CALLED | USED | {"sweep"}
+    tried = {getattr(call.function, "__name__", "") for call in calls} | NOT_CALLED | USED | HELD | {"sweep"}
     for module in (gd, gd.mdp):
         public = {name for name in module.__all__ if callable(getattr(module, name))}
         assert {getattr(getattr(module, name), "__name__", name) for name in public} <= tried
@@ -71,7 +73,7 @@ def try_nonsense(calls, place, values, folder, monkeypatch):
             assert is_sound(found), (str(call), nonsense)
 
 
-QUICK = {"suppress_health_check": list(HealthCheck)}
+QUICK: Any = {"suppress_health_check": list(HealthCheck)}
 PLACES, VALUES = st.integers(0, 10_000), st.lists(NONSENSE, min_size=1, max_size=3)
 
 

@@ -20,7 +20,7 @@ from gradientdice.cli.options import (
     Json,
     Log,
     PolicyOption,
-    column_names,
+    read_log,
 )
 from gradientdice.effort import Effort
 from gradientdice.errors import InputError
@@ -73,7 +73,7 @@ def evaluate(
         if len(discounts) > 1:
             raise InputError("--report is for one discount: leave it out, or give --discount once.")
         require_free(report, force=force)
-    data, target = gd.load(log, columns=column_names(column)), load_policy(policy, log)
+    data, target = read_log(log, column), load_policy(policy, log)
     # One problem for both: the search and the moments are shared with the comparison.
     problem = gd.Problem(data, target, search=searching(discounts[0]), effort=effort)
     intervals = Intervals(methods[interval](), require_confidence(confidence))
@@ -103,7 +103,7 @@ def compare(
     import gradientdice as gd
     from gradientdice.policies.specification import load_policy
 
-    data, target = gd.load(log, columns=column_names(column)), load_policy(policy, log)
+    data, target = read_log(log, column), load_policy(policy, log)
     table = gd.compare(data, target, _estimators(discount), confidence=confidence, effort=effort)
     if json:
         typer.echo(table.to_json(orient="records", indent=2))

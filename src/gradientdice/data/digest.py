@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from gradientdice.data.fields import ARRAYS
 
 if TYPE_CHECKING:
     from gradientdice.data.transitions import Transitions
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
 def log_digest(data: Transitions) -> str:
     """Equal for logs with the same columns, types, rows and order of rows, whichever objects hold them."""
     found = hashlib.sha256()
-    for field in fields(data):
-        array = getattr(data, field.name)
+    for name in ARRAYS:
+        array = getattr(data, name)
         if array is not None:
-            found.update(f"{field.name} {array.dtype.str} {array.shape}".encode())
+            found.update(f"{name} {array.dtype.str} {array.shape}".encode())
             found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()

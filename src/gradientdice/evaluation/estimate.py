@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 from dataclasses import asdict, dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from jaxtyping import Float
 
 from gradientdice.evaluation.difference import Difference, subtract
 from gradientdice.evaluation.interval import Intervals
+from gradientdice.evaluation.metrics import metrics
 from gradientdice.inference.behavior import BehaviorValue
 from gradientdice.inference.checks import Check, Verdict, reasons, worst
 from gradientdice.inference.diagnostics import Diagnostics
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+# Of what `to_dict` gives; a field that changes its meaning makes a new one.
+SCHEMA_VERSION = 1
 NO_RATIO = (
     "the estimator has no ratio, so that nothing says how well the log covers the policy; what would help: compare"
 )
@@ -209,8 +213,10 @@ class Estimate:
         return f"<table>{cells}</table>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; the per-row ratio is left out."""
+        """Plain JSON types, as `schema` describes them; the per-row ratio is left out."""
+        within = None if self.behavior is None else self.behavior.interval
         return {
+            "schema_version": SCHEMA_VERSION,
             "value": self.value,
             "uncut_value": self.uncut_value,
             "interval": None if self.interval is None else list(self.interval),
@@ -220,7 +226,7 @@ class Estimate:
             "discount": self.discount,
             "total": self.total,
             "behavior_value": None if self.behavior is None else self.behavior.value,
-            "behavior_interval": None if self.behavior is None else self.behavior.interval,
+            "behavior_interval": None if within is None else list(within),
             "behavior_mean": self.behavior_mean,
             "improvement": None if self.improvement is None else self.improvement.to_dict(),
             "verdict": str(self.verdict),
@@ -240,6 +246,24 @@ class Estimate:
     def to_json(self) -> str:
         """`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    @staticmethod
+    def schema() -> dict[str, Any]:
+        """The JSON schema of `to_dict`."""
+        text = files("gradientdice.evaluation").joinpath("estimate.schema.json").read_text(encoding="utf-8")
+        return json.loads(text)
+
+    def metrics(self) -> dict[str, float]:
+        """The figures as plain floats, for trackers of experiments; the verdict is 2 (trust), 1 (caution) or 0."""
+        return metrics(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row: the figures of `metrics`, the verdict in words, the estimator and its functions."""
+        import pandas as pd
+
+        words = {"verdict": str(self.verdict), "estimator": self.estimator, "functions": self.functions}
+        known = {"confidence": self.confidence, "discount": self.discount, "num_clusters": self.num_clusters}
+        return pd.DataFrame([{**self.metrics(), **known, "num_rows": self.num_rows, **words}])
 
     def plot(self) -> Figure:
         """The value and its interval beside the logged mean, and the ratio's distribution: a matplotlib figure."""

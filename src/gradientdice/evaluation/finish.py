@@ -74,7 +74,11 @@ def finish(
         num_rows=len(data),
         num_clusters=data.units.count,
         movements=() if ratio is None else movements(data, ratio, data.row_weights),
-        notes=answer.notes if outside is None else (*answer.notes, f"{outside.meaning}: it was cut to the nearest"),
+        notes=(
+            *data.notes,
+            *answer.notes,
+            *(() if outside is None else (f"{outside.meaning}: it was cut to the nearest",)),
+        ),
         cautions=answer.cautions,
         provenance=provenance(seed=problem.seed, solver=repr(solver), rows=len(data)),
         further_checks=(

@@ -109,7 +109,9 @@ class KernelBellmanLoss(_BellmanLoss):
             parts, products = [], np.zeros((count, count))
             for block in self._blocks[used].T:
                 chosen, part = used[block], shares[:, block]
-                columns = (part.T[:, None, :] * signed[chosen][:, :, None]).reshape(len(chosen), -1).astype(np.float32)
+                products_of_signs = part.T[:, None, :] * signed[chosen][:, :, None]
+                # A fold may have no row of an action, and then nothing says how wide its columns are.
+                columns = products_of_signs.reshape(len(chosen), (1 + FLIPS) * count).astype(np.float32)
                 for tests in self._tests:
                     picked = tests[chosen]
                     parts.append((picked.T @ columns).astype(np.float64))

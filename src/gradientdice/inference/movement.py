@@ -43,4 +43,5 @@ def movements(
     states, index = np.unique(data.states, return_inverse=True)
     before, after = np.bincount(index, weights=logged), np.bincount(index, weights=target)
     order = np.argsort(-np.abs(after - before))[:MOST]
-    return tuple(Movement(f"state {states[k]}", float(before[k]), float(after[k])) for k in order)
+    names = {k: f"state {states[k]}" if data.state_names is None else data.state_names[states[k]] for k in order}
+    return tuple(Movement(names[k], float(before[k]), float(after[k])) for k in order)

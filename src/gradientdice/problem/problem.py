@@ -31,7 +31,7 @@ from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, Sampling
 from gradientdice.problem.absorbing import row_share
 from gradientdice.problem.design import Design, whole_design
 from gradientdice.problem.empirical import EmpiricalMDP, TabularSolution
-from gradientdice.problem.entrance import require_functions, require_types
+from gradientdice.problem.entrance import in_the_policys_words, require_functions, require_types
 from gradientdice.problem.folds import Folds, fold_moments
 from gradientdice.problem.logged import require_logged_actions, require_logged_features
 from gradientdice.problem.moments import Moments
@@ -95,6 +95,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         require_types(self.data, self.policy)
+        object.__setattr__(self, "data", in_the_policys_words(self.data, self.policy))
         require_functions(self.functions)
         require_count("seed", self.seed, low=0)
         if self.progress is not None:

@@ -67,6 +67,6 @@ def read_array(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
         return np.lib.format.read_array(stream, allow_pickle=False)
 
 
-def write(columns: dict[str, np.ndarray], path: Path) -> None:
-    """Writes arrays by name."""
-    np.savez(path, allow_pickle=False, **columns)
+def write(columns: dict[str, np.ndarray], path: Path, books: dict[str, list[str]]) -> None:
+    """Writes arrays by name, and the code books among them."""
+    np.savez(path, allow_pickle=False, **columns, **{name: np.array(book) for name, book in books.items()})

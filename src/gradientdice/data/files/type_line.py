@@ -1,4 +1,4 @@
-"""The line before a CSV file's header: the columns' types, and a checksum of all that follows.
+"""The line before a CSV file's header: the columns' types, code books, and a checksum of all that follows.
 
     #{"states": "int64", "rewards": "float64", "checksum": "crc32 0f3a99c1"}
 
@@ -15,10 +15,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from gradientdice.data.fields import BOOKS
 from gradientdice.errors import InputError
 
-# No line of types is longer.
-LONGEST = 1 << 16
+# No line of types is longer, with the code books in it.
+LONGEST = 1 << 20
 KINDS = {"bool", "float16", "float32", "float64"} | {
     f"{sign}int{size}" for sign in ("", "u") for size in (8, 16, 32, 64)
 }
@@ -28,8 +29,8 @@ ROOM = f"{METHOD} {0:08x}"
 CHUNK_BYTES = 1 << 20
 
 
-def read(path: Path, stream: BinaryIO) -> dict[str, str]:
-    """The types, none if the file has no such line; the stream then is at the header.
+def read(path: Path, stream: Any) -> dict[str, Any]:
+    """The types and code books, none if the file has no such line; the stream then is at the header.
 
     Raises:
         InputError: if the line is none of types, or what follows has another checksum than it says.
@@ -43,7 +44,7 @@ def read(path: Path, stream: BinaryIO) -> dict[str, str]:
     except ValueError:
         types = None
     expected = types.pop(CHECKSUM, None) if isinstance(types, dict) else None
-    if not isinstance(types, dict) or not all(isinstance(kind, str) and kind in KINDS for kind in types.values()):
+    if not isinstance(types, dict) or not all(_is_type(name, kind) for name, kind in types.items()):
         raise InputError(
             f"{path}: its first line starts with '#' but is no line of types, such as "
             '#{"states": "int64"}. Delete the line, or the # if it is the header.'
@@ -57,28 +58,34 @@ def read(path: Path, stream: BinaryIO) -> dict[str, str]:
     return types
 
 
-def write(columns: dict[str, np.ndarray], stream: BinaryIO) -> None:
+def _is_type(name: str, kind: Any) -> bool:
+    if name in BOOKS:
+        return isinstance(kind, list) and all(isinstance(word, str) for word in kind)
+    return isinstance(kind, str) and kind in KINDS
+
+
+def write(columns: dict[str, np.ndarray], books: dict[str, list[str]], stream: BinaryIO) -> None:
     """Writes the line, with room for a checksum that `finish` fills in."""
-    stream.write(_line(_types(columns), ROOM))
+    stream.write(_line(_types(columns, books), ROOM))
 
 
-def finish(columns: dict[str, np.ndarray], stream: BinaryIO) -> None:
+def finish(columns: dict[str, np.ndarray], books: dict[str, list[str]], stream: BinaryIO) -> None:
     """Puts in the checksum of what was written after the line."""
-    types = _types(columns)
+    types = _types(columns, books)
     checksum = _checksum(types, stream, len(_line(types, ROOM)))
     stream.seek(0)
     stream.write(_line(types, checksum))
 
 
-def _types(columns: dict[str, np.ndarray]) -> dict[str, str]:
-    return {name: str(array.dtype) for name, array in columns.items()}
+def _types(columns: dict[str, np.ndarray], books: dict[str, list[str]]) -> dict[str, Any]:
+    return {**{name: str(array.dtype) for name, array in columns.items()}, **books}
 
 
-def _line(types: dict[str, str], checksum: str) -> bytes:
+def _line(types: dict[str, Any], checksum: str) -> bytes:
     return b"#" + json.dumps({**types, CHECKSUM: checksum}).encode() + b"\n"
 
 
-def _checksum(types: dict[str, str], stream: BinaryIO, start: int) -> str:
+def _checksum(types: dict[str, Any], stream: Any, start: int) -> str:
     """Of the types and of all from `start`; carriage returns, which programs that copy text may add, do not count."""
     total = zlib.crc32(json.dumps(types).encode())
     stream.seek(start)
