@@ -92,7 +92,7 @@ def _special(folder: Path) -> dict[str, dict[str, Any]]:
         "rank": {"policies": {"half": usual["policy"]}, "progress": False},
         "select": {"candidates": {"half": usual["policy"]}, "progress": False},
         "segments": {"by": np.arange(100) % 2, "of": "rows"},
-        "posterior": {"draws": 5},
+        "posterior": {"draws": 100},
         "return_distribution": _episodes(),
         "evaluate": {"discount": 0.5, "estimator": None, "progress": False},
         "sweep": {"estimators": gd.GradientDICE(0.5), "seeds": 1, "progress": False},
