@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-all test-lowest audit package lock check types reliability bench results clean
+.PHONY: help demo test test-all test-lowest test-browser audit package lock check types reliability bench results clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -42,6 +42,14 @@ package: $(INSTALLED) ## Build the wheel and the sdist, install each in a clean 
 	  $(PACKAGE)/bin/python -m pip install --quiet --constraint requirements.lock $$file; \
 	  (cd $(PACKAGE) && bin/python -m gradientdice.experiments.demo); \
 	done
+
+AXE := build/axe/package/axe.min.js
+$(AXE):
+	mkdir -p build/axe
+	cd build/axe && npm pack --silent axe-core && tar xzf axe-core-*.tgz
+
+test-browser: $(INSTALLED) $(AXE) ## Open the reports in Chromium: no errors, no requests, accessible (needs chromium and npm).
+	AXE_CORE=$(AXE) $(BIN)/python -m pytest -q tests/report/test_browser.py
 
 lock: $(INSTALLED) ## Write the versions of this environment to requirements.lock.
 	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock

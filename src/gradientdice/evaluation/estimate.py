@@ -16,6 +16,7 @@ from gradientdice.evaluation.interval import Intervals
 from gradientdice.inference.behavior import BehaviorValue
 from gradientdice.inference.checks import Check, Verdict, reasons, worst
 from gradientdice.inference.diagnostics import Diagnostics
+from gradientdice.inference.footprint import Footprint
 from gradientdice.inference.influence import Influence
 from gradientdice.inference.intervals import Samples
 from gradientdice.inference.movement import Movement
@@ -73,6 +74,7 @@ class Estimate:
         sources: what the interval was made of.
         intervals: how it was made.
         possible: the range of values that the rewards allow.
+        footprint: which rows carry the answer, when in the episodes and where; None without a ratio.
     """
 
     value: float
@@ -102,6 +104,7 @@ class Estimate:
     sources: ErrorSources | None = field(default=None, repr=False)
     intervals: Intervals = field(default_factory=Intervals, repr=False)
     possible: PossibleRange = PossibleRange(-np.inf, np.inf)
+    footprint: Footprint | None = field(default=None, repr=False)
 
     def __sub__(self, other: object) -> Difference:
         """The difference of two values from one log, paired by the log's units.
@@ -242,7 +245,7 @@ class Estimate:
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     def plot(self) -> Figure:
-        """The value and its interval beside the logged mean, and the ratio's distribution: a matplotlib figure."""
+        """The value and its interval beside the behaviour's, and the ratio's distribution: a matplotlib figure."""
         from gradientdice.report.plots import estimate_figure
 
         return estimate_figure(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -42,4 +43,10 @@ def movements(
     states, index = np.unique(data.states, return_inverse=True)
     before, after = np.bincount(index, weights=logged), np.bincount(index, weights=target)
     order = np.argsort(-np.abs(after - before))[:MOST]
-    return tuple(Movement(f"state {states[k]}", float(before[k]), float(after[k])) for k in order)
+    return tuple(Movement(word(data, "state", states[k]), float(before[k]), float(after[k])) for k in order)
+
+
+def word(data: Transitions, kind: Literal["state", "action"], code: object) -> str:
+    """What a state or an action is called: the log's own word where it has any, else its number."""
+    names: tuple[str, ...] | None = getattr(data, f"{kind}_names", None)
+    return f"{kind} {code}" if names is None else names[int(cast(int, code))]
