@@ -186,24 +186,44 @@ def test_searched_features_give_the_answers_of_evaluate():
     assert (found["a"] - found["b"]).interval == (0, 0)
 
 
+def drawn_policies(rng: np.random.Generator) -> dict[str, gd.TabularPolicy]:
+    """Six policies that are much alike, so that it is not clear which is the best."""
+    shares = np.clip(0.5 + 0.15 * rng.normal(size=(6, 5)), 0.05, 0.95)
+    return {str(number): gd.TabularPolicy(np.column_stack([own, 1 - own])) for number, own in enumerate(shares)}
+
+
 @pytest.mark.slow
-def test_simultaneous_intervals_and_best_sets_cover():
-    """Of 200 logs, all simultaneous intervals hold in at least 93%, and the best policy is in the set."""
+def test_what_is_said_about_all_policies_at_once_holds():
+    """Of 200 logs, simultaneous intervals and best sets hold in 93% at least, and probabilities are what they say."""
     mdp, _ = rollout()
-    policies = {f"p{share}": policy(share) for share in (0.1, 0.2, 0.3, 0.5, 0.8)}
-    values = {name: mdp.value(own.probabilities, 0.9) for name, own in policies.items()}
-    behavior = mdp.value(np.full((5, 2), 0.5), 0.9)
-    best = max(values, key=lambda name: values[name])
-    held = contained = 0
-    expected = won = 0.0
+    behavior, held, contained, probability, won = np.full((5, 2), 0.5), 0, 0, [], []
+    baseline = mdp.value(behavior, 0.9)
     for seed in range(200):
-        _, log = rollout(seed)
-        found = gd.rank(log, policies, 0.9)
-        held += all(low <= values[name] - behavior <= high for name, (low, high) in found.simultaneous.items())
+        rng = np.random.default_rng(seed)
+        policies = drawn_policies(rng)
+        values = {name: mdp.value(own.probabilities, 0.9) for name, own in policies.items()}
+        best = max(values, key=lambda name: values[name])
+        found = gd.rank(mdp.rollout(behavior, 20, 25, rng), policies, 0.9)
+        held += all(low <= values[name] - baseline <= high for name, (low, high) in found.simultaneous.items())
         contained += best in found.best_set
-        first = max(found.probability_best, key=lambda name: found.probability_best[name])
-        expected += found.probability_best[first]
-        won += first == best
-    assert 184 <= held and 184 <= contained
-    # Over all logs the favourite is the best as often as its probabilities say.
-    assert won / 200 == pytest.approx(expected / 200, abs=0.1)
+        probability += [found.probability_best[name] for name in policies]
+        won += [name == best for name in policies]
+    assert 186 <= held <= 199 and 186 <= contained
+    # Where it is not clear which is the best, a policy is it as often as its probabilities say.
+    said, is_best = np.array(probability), np.array(won)
+    unclear = (said > 0.1) & (said < 0.9)
+    assert unclear.sum() > 40
+    assert is_best[unclear].mean() == pytest.approx(said[unclear].mean(), abs=0.15)
+
+
+def test_pairing_shortens_the_intervals_of_policies_that_are_alike():
+    mdp, _ = rollout()
+    shorter = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        policies = drawn_policies(rng)
+        data = mdp.rollout(np.full((5, 2), 0.5), 20, 25, rng)
+        one, other = (gd.evaluate(data, policies[name], discount=0.9) for name in ("0", "1"))
+        apart = np.hypot(known(one.sampling_error), known(other.sampling_error))
+        shorter.append((one - other).sampling_error / apart)
+    assert np.median(shorter) < 0.8

@@ -71,8 +71,8 @@ def test_it_takes_one_discount():
 @pytest.mark.slow
 def test_false_deployments_are_held_at_the_level():
     """Ten candidates that are no better than the baseline: of 200 logs at most 9% deploy one (5%, and chance)."""
-    rng, false, naive = np.random.default_rng(0), 0, 0
-    candidates = {str(k): gd.TabularPolicy(np.tile(own, (2, 1))) for k, own in enumerate(rng.dirichlet([1, 1], 10))}
+    rng, false = np.random.default_rng(0), 0
+    candidates = {str(k): gd.TabularPolicy(rng.dirichlet([1, 1], 2)) for k in range(10)}
     candidates["now"] = gd.TabularPolicy(np.full((2, 2), 0.5))
     for seed in range(200):
         draw = np.random.default_rng(seed)
@@ -82,5 +82,4 @@ def test_false_deployments_are_held_at_the_level():
         )
         found = selected(gd.rank(data, candidates, 0.5, baseline="now"))
         false += found.choice is not None
-        naive += any(own.decision == "better" for own in found.ranking.differences.values())
     assert false <= 18

@@ -13,7 +13,7 @@ from gradientdice.evaluation.assumptions import assumption_checks
 from gradientdice.evaluation.baseline import behavior_side
 from gradientdice.evaluation.difference import Compared, Difference, difference
 from gradientdice.evaluation.estimate import Estimate
-from gradientdice.evaluation.interval import Intervals, WholeInterval, error_sources, whole_interval
+from gradientdice.evaluation.interval import Intervals, WholeInterval, error_sources, interval_notes, whole_interval
 from gradientdice.inference.behavior import BehaviorValue, behavior_value
 from gradientdice.inference.checks import Check
 from gradientdice.inference.diagnostics import diagnose
@@ -41,7 +41,7 @@ def finish(
         sources = error_sources(problem, estimator.discount, answer, intervals, search)
         whole = whole_interval(sources, intervals)
         known = replace(answer.evidence, room=whole.room)
-        answer = replace(answer, evidence=known, notes=(*answer.notes, *whole.notes))
+        answer = replace(answer, evidence=known, notes=(*answer.notes, *interval_notes(sources, intervals)))
     elif intervals.required:
         raise InputError(
             f"interval= cannot be used: {answer.method or repr(estimator)} gives no influence values here. Leave it "

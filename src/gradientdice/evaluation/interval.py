@@ -61,14 +61,12 @@ class WholeInterval:
         standard_error: the same with all else that widens the interval: as many of them as there would be sampling
             errors in an interval of sampling noise.
         room: how much wider it is than sampling noise alone would make it, on the side where that is less.
-        notes: how it was made.
     """
 
     ends: Ends
     sampling_error: float
     standard_error: float
     room: float
-    notes: tuple[str, ...]
 
 
 def error_sources(
@@ -126,8 +124,12 @@ def whole_interval(sources: ErrorSources, intervals: Intervals) -> WholeInterval
     width = sampling[1] - sampling[0]
     # How many standard errors the sampling interval has to each side, on average.
     errors = width / (2 * error) if error > 0 and width > 0 else float(norm.ppf(0.5 + intervals.confidence / 2))
-    notes = (*_skew_notes(samples, intervals), *_start_notes(sources.room, intervals.confidence))
-    return WholeInterval(ends, error, (ends[1] - ends[0]) / (2 * errors), max(0.0, min(below, above)), notes)
+    return WholeInterval(ends, error, (ends[1] - ends[0]) / (2 * errors), max(0.0, min(below, above)))
+
+
+def interval_notes(sources: ErrorSources, intervals: Intervals) -> tuple[str, ...]:
+    """What the reader should know of how the interval was made."""
+    return (*_skew_notes(sources.samples, intervals), *_start_notes(sources.room, intervals.confidence))
 
 
 def _spanned(

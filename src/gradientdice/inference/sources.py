@@ -1,8 +1,8 @@
 """Where an estimate's error comes from: shares of the sampling error by independent unit, and room beside it.
 
-Two estimates from one log are moved by the same units, mostly in the same direction. The error of their difference is
-the sum over units of (share in the first − share in the second), so that the difference is known better than two
-intervals beside each other say.
+Two estimates from one log are moved by the same units. The error of their difference is the sum over units of (share in
+the first − share in the second). Where the policies are alike, most of it cancels, and the difference is known better
+than two intervals beside each other say.
 """
 
 from __future__ import annotations
@@ -58,11 +58,14 @@ class ErrorSources:
 
     def minus(self, other: ErrorSources) -> ErrorSources:
         """Those of the difference, for two estimates from one log."""
+        # It takes a pass over all units, and matters only where both have misfit.
+        both = self.room.misfit > 0 and other.room.misfit > 0
+        correlation = self.correlation(other) if both else 0.0
         return ErrorSources(
             self.value - other.value,
             self.units - other.units,
             _starts(self.starts, other.starts),
-            self.room.minus(other.room, self.correlation(other)),
+            self.room.minus(other.room, correlation),
             self.log,
             self.seed,
         )
