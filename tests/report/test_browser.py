@@ -45,6 +45,17 @@ def report(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def others(tmp_path_factory):
+    """The pages of a selection and of a curve."""
+    mdp, folder = gd.mdp.boyan_chain("continuing"), tmp_path_factory.mktemp("others")
+    data = mdp.rollout(np.full((13, 2), 0.5), episodes=30, horizon=30, rng=np.random.default_rng(0))
+    policies = {str(share): gd.TabularPolicy(np.tile([share, 1 - share], (13, 1))) for share in (0.2, 0.5, 0.7)}
+    gd.select(data, policies, 0.9).report(folder / "selection.html")
+    gd.evaluate(data, policies["0.2"], discount=[0.5, 0.9, 1]).report(folder / "curve.html")
+    return folder
+
+
 def test_the_page_in_a_browser(report, tmp_path):
     done = opened(report, tmp_path, f"--log-net-log={tmp_path / 'net.json'}")
     assert 'id="value"' in done.stdout and "<svg" in done.stdout
@@ -58,6 +69,13 @@ def test_the_page_in_a_browser(report, tmp_path):
 @pytest.mark.parametrize("flags", [(), (DARK,)], ids=["light", "dark"])
 def test_the_page_is_accessible(report, tmp_path, flags):
     found = violations(report, tmp_path, *flags)
+    assert found == [], json.dumps(found, indent=1)
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="no axe-core on this machine: run `make test-browser`")
+@pytest.mark.parametrize("name", ["selection.html", "curve.html"])
+def test_other_pages_are_accessible(others, tmp_path, name):
+    found = violations(others / name, tmp_path)
     assert found == [], json.dumps(found, indent=1)
 
 

@@ -25,7 +25,7 @@ def draw_intervals(
     values: Float[np.ndarray, " k"],
     intervals: Float[np.ndarray, "k 2"],
     colors: Sequence[str],
-    line: float | None = None,
+    outer: Float[np.ndarray, "k 2"] | None = None,
 ) -> None:
     """A forest plot: a point with its interval for each name, the first at the top.
 
@@ -35,11 +35,12 @@ def draw_intervals(
         values: the points.
         intervals: their ends; NaN where there is none.
         colors: of each row.
-        line: a vertical line to compare with, as 0 is for differences.
+        outer: wider intervals, drawn as thin lines; none if left out.
     """
     places = np.arange(len(names))[::-1]
-    if line is not None:
-        axis.axvline(line, color=SOFT, linewidth=1, linestyle=(0, (4, 3)))
+    if outer is not None:
+        for place, ends, color in zip(places, outer, colors, strict=True):
+            axis.plot(ends, [place, place], color=color, linewidth=1)
     for place, value, (low, high), color in zip(places, values, intervals, colors, strict=True):
         if np.isfinite(low) and np.isfinite(high):
             axis.plot([low, high], [place, place], color=color, linewidth=3, solid_capstyle="round")
@@ -50,6 +51,11 @@ def draw_intervals(
     axis.spines["left"].set_visible(False)
     axis.grid(axis="x")
     _few_ticks(axis)
+
+
+def draw_line(axis: Axes, place: float) -> None:
+    """A vertical line to compare with, as 0 is for differences."""
+    axis.axvline(place, color=SOFT, linewidth=1, linestyle=(0, (4, 3)), zorder=0.5)
 
 
 def draw_range(axis: Axes, possible: tuple[float, float], interval: tuple[float, float]) -> None:

@@ -58,8 +58,7 @@ def pictures(estimate: Estimate) -> list[Picture]:
     """The evidence, the most telling first; what is not known is left out."""
     found = []
     footprint = estimate.footprint
-    if footprint is not None:
-        found += _places(estimate, footprint)
+    found += place_pictures(estimate)
     if estimate.ratio is not None:
         found.append(_ratio(estimate.ratio))
     if footprint is not None:
@@ -68,22 +67,25 @@ def pictures(estimate: Estimate) -> list[Picture]:
     return found
 
 
-def _places(estimate: Estimate, footprint: Footprint) -> list[Picture]:
-    found = []
+def place_pictures(estimate: Estimate, who: str = "the policy") -> list[Picture]:
+    """Where the policy goes and what it does; `who` is what the titles call it."""
+    footprint, found = estimate.footprint, []
+    if footprint is None:
+        return []
     if footprint.states is not None:
-        found.append(_state_map(footprint.states))
+        found.append(_state_map(footprint.states, who))
     elif _moved(estimate.movements):
         found.append(
             _moves(
                 "states",
-                "Where the policy goes",
+                f"Where {who} goes",
                 estimate.movements,
                 "Share of the steps in the states where it changes most.",
             )
         )
     if len(footprint.actions) > 1 and footprint.action_shares:
         caption = "Share of the steps with each action, in the log and under the policy."
-        found.append(_moves("actions", "What the policy does", footprint.actions, caption))
+        found.append(_moves("actions", f"What {who} does", footprint.actions, caption))
     return found
 
 
@@ -92,7 +94,7 @@ def _moved(movements: tuple[Movement, ...]) -> bool:
     return max((abs(move.target - move.logged) for move in movements), default=0.0) > 0.005
 
 
-def _state_map(states: StateMap) -> Picture:
+def _state_map(states: StateMap, who: str) -> Picture:
     names = [f"state[{column}]" for column in states.columns]
     outside = float(states.target[states.logged < 1e-4].sum())
     moved = float(np.abs(states.target - states.logged).sum()) / 2
@@ -101,7 +103,7 @@ def _state_map(states: StateMap) -> Picture:
         f"{percent(moved)} of the policy's steps would have to move to match the log."
     )
     description = f"{caption} {percent(outside)} of them lie in cells with less than 0.01% of the log."
-    return Picture.of("states", "Where the policy goes", caption, map_figure(states), description)
+    return Picture.of("states", f"Where {who} goes", caption, map_figure(states), description)
 
 
 def _moves(name: str, title: str, movements: tuple[Movement, ...], caption: str) -> Picture:

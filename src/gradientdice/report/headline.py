@@ -69,12 +69,12 @@ def _reason(estimate: Estimate) -> tuple[str, str, str]:
     others = len(estimate.reasons) - 1
     more = "" if others < 1 else " One more reason is below." if others == 1 else f" {others} more reasons are below."
     if line is not None:
-        text = f"{_sentence(line.check.name)}: {line.value} ({line.check.meaning}; {line.limits}).{more}"
+        text = f"{sentence(line.check.name)}: {line.value} ({line.check.meaning}; {line.limits}).{more}"
         return text, line.check.remedy, line.link
     if estimate.verdict is Verdict.TRUST:
         return f"All {len(estimate.checks)} checks are within their limits.", "", ""
     text, _, remedy = estimate.reasons[0].partition("; what would help: ")
-    return f"{_sentence(text)}.{more}", remedy, ""
+    return f"{sentence(text)}.{more}", remedy, ""
 
 
 def facts(estimate: Estimate) -> list[tuple[str, str]]:
@@ -95,5 +95,6 @@ def facts(estimate: Estimate) -> list[tuple[str, str]]:
     return found
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """The text with a capital at its beginning."""
     return text[:1].upper() + text[1:]
