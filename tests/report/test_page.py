@@ -1,5 +1,6 @@
 """The report: what it says, and what it must not need."""
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.experiments import demo
+from gradientdice.inference.possible import PossibleRange
 from gradientdice.report.links import DOCUMENTATION
 from gradientdice.report.page import render
 
@@ -158,6 +160,33 @@ def test_an_answer_without_a_ratio_has_a_page(estimate):
         replace(estimate, ratio=None, diagnostics=None, footprint=None, movements=(), interval=None, improvement=None)
     )
     assert "no interval" in page and "has no ratio" in page
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"value": math.nan, "interval": None, "standard_error": None, "improvement": None},
+        {"ratio": np.full(10_000, math.nan)},
+        {"ratio": np.full(10_000, 1e12)},
+        {"possible": PossibleRange(1.0, 1.0)},
+        {"further_checks": (gd.Check("negative mass", math.nan, 0.05, 0.25, gd.Verdict.DO_NOT_TRUST, "", ""),)},
+    ],
+)
+def test_broken_numbers_still_have_a_page(estimate, broken):
+    page = render(replace(estimate, **broken))
+    words = re.sub(r"<[^>]*>", " ", page[page.index("<main>") :])
+    assert not re.search(r"\bnan\b", words) and ("no value" in words) == math.isnan(broken.get("value", 0.0))
+
+
+def test_a_comparison_must_be_a_table(estimate, tmp_path):
+    with pytest.raises(gd.InputError, match="compare"):
+        estimate.report(tmp_path / "report.html", comparison=[1, 2])
+
+
+def test_a_correction_that_matters_is_shown(estimate, continuous):
+    assert "What the rows correct" not in render(estimate)  # a table's Q is right on its own log
+    shifted = replace(continuous, footprint=replace(continuous.footprint, correction=continuous.standard_error))
+    assert "What the rows correct" in render(shifted)
 
 
 def test_a_report_is_not_overwritten_by_accident(estimate, tmp_path):

@@ -14,6 +14,7 @@ from gradientdice.inference.state_map import StateMap
 from gradientdice.report.digits import figure, known_to, percent
 from gradientdice.report.plots import (
     behavior_row,
+    correction_figure,
     interval_figure,
     map_figure,
     movement_figure,
@@ -22,6 +23,9 @@ from gradientdice.report.plots import (
     value_figure,
 )
 from gradientdice.report.theme import inline_svg
+
+# A correction of a smaller part of the standard error is not shown.
+SMALL_CORRECTION = 0.05
 
 
 @dataclass(frozen=True)
@@ -59,12 +63,11 @@ def pictures(estimate: Estimate) -> list[Picture]:
     found = []
     footprint = estimate.footprint
     found += place_pictures(estimate)
-    if estimate.ratio is not None:
+    if estimate.ratio is not None and np.isfinite(estimate.ratio).all():
         found.append(_ratio(estimate.ratio))
     if footprint is not None:
         found += _times(footprint)
-    found += _sizes(estimate)
-    return found
+    return found + _sizes(estimate) + _terms(estimate)
 
 
 def place_pictures(estimate: Estimate, who: str = "the policy") -> list[Picture]:
@@ -157,16 +160,18 @@ def _sizes(estimate: Estimate) -> list[Picture]:
     return found
 
 
-def terms(estimate: Estimate) -> str:
-    """How the value is put together, a sentence; empty where the rows add nothing to Q, or that is not known."""
+def _terms(estimate: Estimate) -> list[Picture]:
+    """What the rows add to what Q alone says; nothing where that is next to nothing, as with a table, or not known."""
     correction = None if estimate.footprint is None else estimate.footprint.correction
-    if correction is None or estimate.standard_error is None or abs(correction) < 0.05 * estimate.standard_error:
-        return ""
     error = estimate.standard_error
-    return (
-        f"Q alone says {known_to(estimate.value - correction, error)} of the initial states; the logged rows, weighted "
-        f"by the ratio, correct that by {known_to(correction, error, signed=True)}."
+    if correction is None or error is None or abs(correction) < SMALL_CORRECTION * error:
+        return []
+    alone = known_to(estimate.value - correction, error)
+    caption = (
+        f"Q alone says {alone} of the initial states. The logged rows, weighted by the ratio, correct that by "
+        f"{known_to(correction, error, signed=True)}. One of many standard errors says that Q fits badly."
     )
+    return [Picture.of("terms", "What the rows correct", caption, correction_figure(estimate, correction), caption)]
 
 
 def _with_ends(value: float, interval: tuple[float, float] | None, half: float | None) -> str:

@@ -43,7 +43,7 @@ def headline(estimate: Estimate) -> Headline:
         low, high = (known_to(end, half) for end in estimate.interval)
         interval = f"{estimate.confidence:.0%} interval {low} to {high}"
     difference = "" if estimate.improvement is None else compared(estimate.improvement)
-    value, of = known_to(estimate.value, half), criterion(estimate.discount)
+    value, of = known_to(estimate.value, half) or "no value", criterion(estimate.discount)
     return Headline(value, interval, of, difference, *_reason(estimate))
 
 

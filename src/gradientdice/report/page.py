@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jinja2
+import pandas as pd
 
 from gradientdice.atomic import replaceable, write_atomically
 from gradientdice.data.files.reading import as_path
 from gradientdice.errors import InputError, require_flag
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.report.digits import figure, percent
-from gradientdice.report.evidence import pictures, terms, value_picture
+from gradientdice.report.evidence import pictures, value_picture
 from gradientdice.report.headline import facts, headline
 from gradientdice.report.strip import ALARM_AT, CAUTION_AT, strip
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def write_report(
     estimate: Estimate, path: str | Path, *, comparison: pd.DataFrame | None = None, force: bool = False
 ) -> None:
     """Writes the report; an existing file is replaced only with `force`."""
+    if comparison is not None and not isinstance(comparison, pd.DataFrame):
+        raise InputError(f"comparison must be the table that compare gives, not {comparison!r:.60}.")
     write_page(lambda: render(estimate, comparison), path, force=force)
 
 
@@ -53,7 +52,6 @@ def render(estimate: Estimate, comparison: pd.DataFrame | None = None) -> str:
         strip=strip(estimate.checks),
         caution_at=CAUTION_AT,
         alarm_at=ALARM_AT,
-        terms=terms(estimate),
         heaviest=() if estimate.footprint is None else estimate.footprint.heaviest,
         comparison=[{key: figure(value, 4) for key, value in row.items()} for row in rows],
     )

@@ -29,7 +29,7 @@ def estimate_figure(estimate: Estimate) -> Figure:
     width, height = PANEL_SIZE
     with styled():
         figure = Figure(figsize=(2 * width, height))
-        if estimate.ratio is None:
+        if estimate.ratio is None or not np.isfinite(estimate.ratio).all():
             figure.set_size_inches(width, height)
             draw_value(figure.subplots(), estimate)
             return figure
@@ -119,6 +119,16 @@ def map_figure(states: StateMap) -> Figure:
         figure = Figure(figsize=(width, 1.35 * height))
         edges = states.edges[0], states.edges[1]
         draw_map(figure.subplots(), edges, states.logged, states.target, (labels[0], labels[1]))
+    return figure
+
+
+def correction_figure(estimate: Estimate, correction: float) -> Figure:
+    """What Q alone says, and the value with what the rows add."""
+    ends = np.array([(np.nan, np.nan), estimate.interval or (np.nan, np.nan)])
+    with styled():
+        figure = Figure(figsize=(PANEL_SIZE[0], 0.7 * PANEL_SIZE[1]))
+        values = np.array([estimate.value - correction, estimate.value])
+        draw_intervals(figure.subplots(), ["Q alone", "corrected"], values, ends, [SOFT, ACCENT])
     return figure
 
 
