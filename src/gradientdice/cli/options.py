@@ -12,7 +12,8 @@ from gradientdice.errors import InputError
 
 BROKEN, REFUSED, FAILED, NOT_TRUSTED = 1, 2, 3, 4
 
-Log = Annotated[Path, typer.Argument(help="The log: a .parquet (file or folder), .npz or .csv file.")]
+# Of every path: readable=False, since the library itself says in a sentence what may not be read.
+Log = Annotated[Path, typer.Argument(help="The log: a .parquet (file or folder), .npz or .csv file.", readable=False)]
 PolicyOption = Annotated[
     str,
     typer.Option("--policy", help="module:name, a table as .csv, .npy or .npz, or 'columns' for columns of the log."),

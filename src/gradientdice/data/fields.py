@@ -50,7 +50,7 @@ def _as_flags(name: str, array: np.ndarray) -> np.ndarray:
         bad = (flags != 0) & (flags != 1)
     if bad.any():
         row = first_bad_row(bad)
-        raise InputError(f"{name} must be true or false; row {row} is {array[row]!r}.")
+        raise InputError(f"{name} must be true or false; row {row} is {array[row]!r:.60}.")
     return flags.astype(bool)
 
 

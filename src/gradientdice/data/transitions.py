@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from gradientdice.arrays import as_numbers, require_moderate
 from gradientdice.data.digest import log_digest
 from gradientdice.data.fields import REQUIRED, as_field, as_next_states
-from gradientdice.data.sequence import in_time_order
+from gradientdice.data.sequence import time_order
 from gradientdice.data.units import Units, independent_units
 from gradientdice.errors import InputError, first_bad_row, require_finite
 
@@ -118,7 +118,7 @@ class Transitions:
         """
         if self.initial_states is not None:
             return self.initial_states
-        if self.episodes is None or not in_time_order(self):
+        if self.episodes is None or self.time_order is None:
             return None
         first = self.first_rows
         if not self.row_weights[first].any():
@@ -146,6 +146,11 @@ class Transitions:
         assert self.episodes is not None
         _, first = np.unique(self.episodes, return_index=True)
         return first
+
+    @cached_property
+    def time_order(self) -> Integer[np.ndarray, " n"] | None:
+        """The rows, episode after episode, each in time order; None if they do not follow each other."""
+        return time_order(self)
 
     @cached_property
     def units(self) -> Units:
@@ -246,7 +251,7 @@ class Transitions:
         if self.weights is not None:
             if (self.weights < 0).any():
                 row = first_bad_row(self.weights < 0)
-                raise InputError(f"weights must not be negative; row {row} is {self.weights[row]!r}.")
+                raise InputError(f"weights must not be negative; row {row} is {self.weights[row]!r:.60}.")
             if self.weights.sum() <= 0:
                 raise InputError("weights are all zero: at least one row must count.")
         if self.terminated is not None and self.truncated is not None and (self.terminated & self.truncated).any():

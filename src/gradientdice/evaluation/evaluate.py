@@ -22,6 +22,7 @@ from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.estimators import chosen_estimator
 from gradientdice.evaluation.finish import finish
 from gradientdice.evaluation.interval import Intervals
+from gradientdice.evaluation.returned import checked_answer
 from gradientdice.functions import Functions
 from gradientdice.inference.intervals import IntervalMethod, require_confidence, require_method
 from gradientdice.inference.skew_interval import SkewInterval
@@ -129,7 +130,8 @@ def evaluate_problem(
 ) -> Estimate:
     """The same for a problem that is built already, so that several answers share what it holds."""
     with explained_starts(problem.data, problem.policy):
-        return finish(problem, estimator, estimator.answer(problem, solver), intervals, solver)
+        answer = checked_answer(problem, estimator, estimator.answer(problem, solver))
+        return finish(problem, estimator, answer, intervals, solver)
 
 
 def evaluate_discounts(

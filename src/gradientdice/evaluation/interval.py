@@ -91,8 +91,9 @@ def error_sources(
     )
     if search is not None:
         spanned = _spanned(samples, answer, search, intervals, problem)
-        distances = search.chosen.distances if answer.influence is search.chosen.answer.influence else ()
-        room = replace(room, distances=distances, spanned=spanned, spanned_at=intervals.confidence)
+        room = replace(room, spanned=spanned, spanned_at=intervals.confidence)
+        if answer.influence is search.chosen.answer.influence:
+            room = replace(room, distances=search.chosen.distances, undirected=search.chosen.undirected)
     if evidence.unlogged_error > 0 and problem.support is not None:
         solved = problem.tabular_solution(discount)
         room = replace(

@@ -34,9 +34,8 @@ def flow_residuals(problem: Problem, discount: float, ratios: Sequence[np.ndarra
 
 def _residuals(log: LogDesign, masses: np.ndarray, signs: np.ndarray, discount: float) -> np.ndarray:
     """(ratios, 1 + flips): the squared residual, then those of its noise alone, less what noise adds on average."""
-    design = log.first
     # The absorbing state is not looked at: what comes to it follows from the rest.
-    width, tests = design.width, design.width - design.absorbing
+    width, tests = log.width, log.width - log.absorbing
     start = share = None
     if log.initial is not None:
         start = np.asarray(log.initial.matrix(width))[:, :tests]

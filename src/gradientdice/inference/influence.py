@@ -39,7 +39,7 @@ class Influence:
 def influence(fit: LinearFit, log: LogDesign) -> Influence:
     """The influence values of a fit over the log it was fitted to."""
     gamma, adjoint, solution = fit.discount, fit.adjoint, fit.solution
-    restart = log.first.absorbing and gamma == 1
+    restart = log.absorbing and gamma == 1
     params = np.column_stack([solution.ratio_params, adjoint.ratio, adjoint.critic, adjoint.flow])
     start = fit.moments.initial
     if restart:

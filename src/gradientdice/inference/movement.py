@@ -11,6 +11,7 @@ from jaxtyping import Float
 from gradientdice.data.transitions import Transitions
 
 MOST = 10
+MOST_COORDINATES = 20
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ def movements(
     mass = weights * ratio
     target = mass / mass.sum() if mass.sum() != 0 else mass
     if data.states.ndim == 2:
+        means = np.stack([logged, target]) @ data.states[:, :MOST_COORDINATES]
         return tuple(
-            Movement(f"state[{k}], mean", float(logged @ data.states[:, k]), float(target @ data.states[:, k]))
-            for k in range(min(20, data.states.shape[1]))
+            Movement(f"state[{k}], mean", float(before), float(after)) for k, (before, after) in enumerate(means.T)
         )
     states, index = np.unique(data.states, return_inverse=True)
     before, after = np.bincount(index, weights=logged), np.bincount(index, weights=target)

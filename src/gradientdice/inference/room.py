@@ -4,7 +4,8 @@ In a difference each cause goes its own way:
 
 - **Misfit** is a normal error of a given size. Where it was judged by the distances between answers with several kinds
   of Q, the difference has distances of its own, d₁ − d₂: what is wrong with a Q in the same way for both policies
-  cancels. Elsewhere the signs are not known, and the two errors are taken to be as correlated as the sampling errors.
+  cancels. Elsewhere, and for the part of it that has no sign, the two errors are taken to be as correlated as the
+  sampling errors.
 - **Unlogged steps and outcomes** are bounds. They add up.
 - **Unseen starts** are the same starts for both: what they may change is the range of V₁ − V₂ over states.
 - **What the interval spans** beside its own answer adds up, the lower side of one with the upper side of the other.
@@ -62,6 +63,7 @@ class Room:
         misfit: the size of the error that misfit of the functions may make, as a standard deviation.
         distances: how far the answer lies from those with other kinds of Q, with signs, if the misfit follows from
             them; else empty.
+        undirected: the part of the misfit that has no sign, where there are distances.
         steps: what steps that were never logged may change at most.
         outcomes: outcomes that were never seen, of one policy or of two.
         starts: initial states that were never seen; None where there are enough.
@@ -72,6 +74,7 @@ class Room:
 
     misfit: float = 0.0
     distances: tuple[float, ...] = ()
+    undirected: float = 0.0
     steps: float = 0.0
     outcomes: tuple[UnseenOutcomes, ...] = ()
     starts: UnseenStarts | None = None
@@ -110,6 +113,7 @@ class Room:
             self,
             misfit=share * self.misfit,
             distances=tuple(share * distance for distance in self.distances),
+            undirected=share * self.undirected,
             steps=share * self.steps,
             outcomes=tuple(replace(own, spread=share * own.spread) for own in self.outcomes),
             starts=None if self.starts is None else replace(self.starts, gains=share * self.starts.gains),
@@ -132,9 +136,15 @@ class Room:
             starts = self.starts.minus(other.starts)
         elif other.starts is not None:
             starts = replace(other.starts, gains=-other.starts.gains)
+        if distances is None:
+            undirected, misfit = 0.0, _unsigned(self.misfit, other.misfit, correlation)
+        else:
+            undirected = _unsigned(self.undirected, other.undirected, correlation)
+            misfit = max(between_answers(distances), undirected)
         return Room(
-            _unsigned(self.misfit, other.misfit, correlation) if distances is None else between_answers(distances),
+            misfit,
             distances or (),
+            undirected,
             self.steps + other.steps,
             self.outcomes + other.outcomes,
             starts,
@@ -150,7 +160,7 @@ def _unsigned(one: float, other: float, correlation: float) -> float:
 
 def between_answers(distances: tuple[float, ...]) -> float:
     """The size of the misfit where answers of other kinds of Q are so far away."""
-    return APART * max(abs(distance) for distance in distances)
+    return APART * max((abs(distance) for distance in distances), default=0.0)
 
 
 def margin(size: float, confidence: float) -> float:

@@ -128,7 +128,8 @@ def _instruments(past: Past, states: np.ndarray, actions: np.ndarray, pairs: np.
 def _columns(codes: np.ndarray, values: np.ndarray) -> csr_array:
     """(m, codes) a column for each code, with the values at its steps."""
     _, column = np.unique(codes, return_inverse=True)
-    return csr_array((values, (np.arange(len(codes)), column)))
+    # With one entry per row the matrix is in its final form already.
+    return csr_array((values, column, np.arange(len(codes) + 1)), shape=(len(codes), int(column.max()) + 1))
 
 
 def _centred(values: np.ndarray, groups: np.ndarray) -> np.ndarray:

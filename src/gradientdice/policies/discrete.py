@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.arrays import as_floats, require_memory
+from gradientdice.arrays import as_floats, as_states, require_memory
 from gradientdice.errors import InputError, require_callable, require_count, require_distributions, require_flag
 
 
@@ -40,6 +40,7 @@ class DiscretePolicy:
 
     def probabilities_at(self, states: Num[np.ndarray, "n ..."]) -> Float[np.ndarray, "n A"]:
         """π(·|s) for each given state, checked."""
+        states = as_states(states)
         size = len(states), self.num_actions
         require_memory("The policy's probabilities", *size, remedy="Give a SamplingPolicy, which draws actions.")
         probabilities = as_floats("The policy's probabilities", self.function(states))

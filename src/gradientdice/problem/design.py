@@ -90,9 +90,11 @@ def feature_rows(
         known.current = functions.at(data.states[rows], data.actions[rows])
     current = known.current
     ended = data.terminated[rows] if absorbing and data.terminated is not None else np.zeros(n, dtype=bool)
-    # The state after the end means nothing and may be anything: look at the state before it instead.
-    next_states = np.array(data.next_states[rows])
-    next_states[ended] = data.states[rows][ended]
+    next_states = data.next_states[rows]
+    if ended.any():
+        # The state after the end means nothing and may be anything: look at the state before it instead.
+        next_states = np.array(next_states)
+        next_states[ended] = data.states[rows][ended]
     at_next = policy.at_next(rows, len(data)) if isinstance(policy, LoggedPolicy) else policy
     following = _expected(functions, next_states, at_next, rng, known)
     width = _width(functions, current)

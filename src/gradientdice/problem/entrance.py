@@ -36,11 +36,11 @@ def require_types(data: object, policy: object) -> None:
         )
 
 
-def require_functions(functions: object) -> None:
+def require_functions(functions: object, name: str = "functions") -> None:
     """An error unless this is a function class, or None."""
     allowed = (Tabular, LoggedTable, LinearFeatures, FittedKernel, RandomFourier, Nystrom, MLP)
     if functions is not None and not isinstance(functions, allowed):
         raise InputError(
-            "functions must be Tabular(…), LinearFeatures(…), RandomFourier(…), Nystrom(…) or MLP(…), not "
-            f"{functions!r}."
+            f"{name} must be Tabular(…), LinearFeatures(…), RandomFourier(…), Nystrom(…) or MLP(…), not "
+            f"{functions!r:.60}."
         )

@@ -84,7 +84,7 @@ def moments_without(log: LogDesign, folds: Folds) -> Iterator[Moments]:
 
     Sums over current rows alone are the same for every policy, and are kept with the log's features.
     """
-    width = log.shape[0]
+    width = log.width
     known = log.features.sums
     own = [_Sums.zero(width) for _ in range(folds.count)] if known is None else known
     following = [np.zeros((width, width)) for _ in range(folds.count)]

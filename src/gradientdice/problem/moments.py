@@ -279,4 +279,4 @@ def mean_start(log: LogDesign, chosen: Bool[np.ndarray, " n0"] | None = None) ->
     if log.initial is None:
         return None
     weights = log.initial_weights if chosen is None else np.where(chosen, log.initial_weights, 0.0)
-    return weighted_sum(log.initial, weights, log.shape[0]) / weights.sum()
+    return weighted_sum(log.initial, weights, log.width) / weights.sum()

@@ -170,7 +170,7 @@ class Problem:
         from gradientdice.problem.inputs import network_inputs
 
         if not isinstance(self.functions, MLP):
-            raise InputError(f"Inputs of networks need functions=MLP(…), not {self.functions!r}.")
+            raise InputError(f"Inputs of networks need functions=MLP(…), not {self.functions!r:.60}.")
         return network_inputs(self.data, self.policy, self.functions.draws, np.random.default_rng(self.seed))
 
     def folds(self, count: int) -> Folds:

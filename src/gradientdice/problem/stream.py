@@ -103,9 +103,19 @@ class LogDesign:
         """The first chunk: it shows the width and whether there is an absorbing state."""
         return next(self.chunks())[1]
 
+    @property
+    def width(self) -> int:
+        """The number of features, the absorbing state's included."""
+        return self._shape[0]
+
+    @property
+    def absorbing(self) -> bool:
+        """Whether the last feature is that of the absorbing state."""
+        return self._shape[1]
+
     @cached_property
-    def shape(self) -> tuple[int, bool]:
-        """The number of features, and whether the last is the absorbing state's, from a single row."""
+    def _shape(self) -> tuple[int, bool]:
+        """Width and absorbing, from a single row: a whole chunk that is not kept would be made again."""
         row = feature_rows(self.data, self.policy, self.functions, slice(0, 1), self._rng(0))
         return row.width, row.absorbing
 

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from gradientdice.data.files import type_line
 from gradientdice.data.files.parquet import from_arrow
 from gradientdice.data.files.reading import Found
 from gradientdice.errors import InputError, first_bad_row
-
-# No line of types is longer.
-LONGEST_TYPES = 1 << 16
-KINDS = {"bool", "float16", "float32", "float64"} | {
-    f"{sign}int{size}" for sign in ("", "u") for size in (8, 16, 32, 64)
-}
 
 
 def read(path: Path, names: dict[str, str]) -> Found:
     """The columns of these names; those of a vector are name_0, name_1, …."""
     from pyarrow import csv
 
+    # Opened once: another process may put another file in its place between the line of types and the table.
     with path.open("rb") as stream:
-        first = stream.readline(LONGEST_TYPES)
-    # A first line that starts with '#' holds the types, so that reading back is bit for bit.
-    typed = first.startswith(b"#")
-    types = _types(path, first) if typed else {}
-    table = csv.read_csv(path, read_options=csv.ReadOptions(skip_rows=1 if typed else 0))
+        types = type_line.read(path, stream)
+        table = csv.read_csv(stream)
     present = table.column_names
     found = {}
     for key, name in names.items():
@@ -44,19 +35,6 @@ def read(path: Path, names: dict[str, str]) -> Found:
                 array = np.ma.getdata(array)
             found[key] = _cast(path, name, array, types[name]) if name in types else array
     return found, present
-
-
-def _types(path: Path, line: bytes) -> dict[str, str]:
-    try:
-        types: Any = json.loads(line[1:])
-    except ValueError:
-        types = None
-    if not isinstance(types, dict) or not all(isinstance(kind, str) and kind in KINDS for kind in types.values()):
-        raise InputError(
-            f"{path}: its first line starts with '#' but is no line of types, such as "
-            '#{"states": "int64"}. Delete the line, or the # if it is the header.'
-        )
-    return types
 
 
 def _parts(path: Path, name: str, present: list[str]) -> list[str]:
@@ -107,7 +85,7 @@ def _cast(path: Path, name: str, array: np.ndarray, kind: str) -> np.ndarray:
 
 
 def write(columns: dict[str, np.ndarray], path: Path) -> None:
-    """Writes a table, and the types before it."""
+    """Writes a table, and before it the types and a checksum."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -122,6 +100,7 @@ def write(columns: dict[str, np.ndarray], path: Path) -> None:
         parts = {name: array} if array.ndim == 1 else {f"{name}_{k}": array[:, k] for k in range(array.shape[1])}
         for part, values in parts.items():
             table[part] = pa.array(np.pad(values, (0, n - len(values))), mask=np.arange(n) >= len(values))
-    with path.open("wb") as stream:
-        stream.write(b"#" + json.dumps({name: str(array.dtype) for name, array in columns.items()}).encode() + b"\n")
+    with path.open("w+b") as stream:
+        type_line.write(columns, stream)
         csv.write_csv(pa.table(table), stream)
+        type_line.finish(columns, stream)

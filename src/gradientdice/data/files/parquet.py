@@ -5,6 +5,7 @@ The files of a folder need the same columns; where their types differ the wider 
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,14 +26,8 @@ EXACT_BELOW = 2**53
 
 def read(path: Path, names: dict[str, str]) -> Found:
     """The columns of these names, in one piece each."""
-    from pyarrow import dataset
-
-    # Files of the library have checksums; in others there is nothing to verify.
-    verified = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
-    source = dataset.dataset(path, format=dataset.ParquetFileFormat(default_fragment_scan_options=verified))
-    fragments = list(source.get_fragments())
-    if not fragments:
-        raise InputError(f"{path} is a folder without Parquet files.")
+    fragments = _fragments(path)
+    before = _versions(path, fragments)
     for fragment in fragments:
         checksums.require_names(path, fragment)
     present = fragments[0].physical_schema.names
@@ -42,7 +37,33 @@ def read(path: Path, names: dict[str, str]) -> Found:
             found[key] = (
                 _spread(path, name, fragments) if key.startswith("initial_") else _column(path, name, fragments)
             )
+    if _versions(path, fragments) != before:
+        raise InputError(f"{path}: a file of the folder was replaced while it was read. Read it again.")
     return found, present
+
+
+def _fragments(path: Path) -> list[Fragment]:
+    """The files. A single one is opened once: another process may put another in its place between two columns."""
+    import pyarrow as pa
+    from pyarrow import dataset
+
+    # Files of the library have checksums; in others there is nothing to verify.
+    verified = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+    kind = dataset.ParquetFileFormat(default_fragment_scan_options=verified)
+    if not path.is_dir():
+        return [kind.make_fragment(pa.OSFile(str(path)))]
+    fragments = list(dataset.dataset(path, format=kind).get_fragments())
+    if not fragments:
+        raise InputError(f"{path} is a folder without Parquet files.")
+    return fragments
+
+
+def _versions(path: Path, fragments: list[Fragment]) -> list[tuple[int, int, int]]:
+    """Which files a folder has now: they may be too many to keep all of them open."""
+    if not path.is_dir():
+        return []
+    found = [os.stat(fragment.path) for fragment in fragments]
+    return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
 
 
 def _in_all(path: Path, fragments: list[Fragment], name: str) -> bool:
