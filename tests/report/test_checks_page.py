@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.inference.checks import below
+from gradientdice.report.links import DOCUMENTATION
 from gradientdice.report.strip import limits
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +37,11 @@ def test_every_check_has_its_anchor():
     assert len(names) > 20
     missing = [name for name in names if below(name, 0.0, 1.0, 2.0, "", "").anchor not in SECTIONS]
     assert not missing, f"docs/checks.md does not explain {missing}"
+
+
+def test_reports_link_to_the_project_s_documentation():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project.get("urls", {}).get("Documentation", DOCUMENTATION).rstrip("/") == DOCUMENTATION.rstrip("/")
 
 
 def test_an_anchor_is_a_word_for_an_address():

@@ -108,3 +108,7 @@ def test_reports_are_not_overwritten_by_accident(ranking, data, tmp_path):
         with pytest.raises(gd.InputError, match="force"):
             found.report(path)
         found.report(path, force=True)
+        with pytest.raises(gd.InputError, match="force"):
+            found.report(path, force="yes")  # pyright: ignore[reportArgumentType]
+        with pytest.raises(gd.InputError, match="path"):
+            found.report(None)  # pyright: ignore[reportArgumentType]

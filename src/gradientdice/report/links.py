@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-DOCUMENTATION = "https://gradientdice.readthedocs.io/en/latest/"
+DOCUMENTATION = "https://gradientdice.github.io/gradientdice/"
 
 
 def check_link(anchor: str) -> str:
