@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 # Where an environment says so, each of the tests' processes would compile all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test tests test-all test-lowest test-adapters audit package lock check types reliability bench results clean
+.PHONY: help demo test tests test-all test-lowest test-adapters test-browser audit package lock check types reliability bench results clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -52,6 +52,14 @@ package: $(TOOLS)/.installed ## Build the wheel and the sdist, install each in a
 	  (cd $(PACKAGE) && bin/python -m gradientdice.experiments.demo | grep verdict); \
 	  $(PACKAGE)/bin/python -m pip uninstall --quiet --yes gradientdice; \
 	done
+
+AXE := build/axe/package/axe.min.js
+$(AXE):
+	mkdir -p build/axe
+	cd build/axe && npm pack --silent axe-core && tar xzf axe-core-*.tgz
+
+test-browser: $(INSTALLED) $(AXE) ## Open the reports in Chromium: no errors, no requests, accessible (needs chromium and npm).
+	AXE_CORE=$(AXE) $(BIN)/python -m pytest -q tests/report/test_browser.py
 
 LOCK := .venv-lock
 lock: ## Write the newest versions that go together to requirements.lock.

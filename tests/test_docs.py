@@ -84,11 +84,13 @@ def test_the_estimators_page_runs():
     assert (names["table"]["choice"] == "use this").sum() == 1
 
 
-def test_the_ranking_page_runs():
+def test_the_ranking_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     code = re.findall(r"```python\n(.*?)```", (ROOT / "docs/ranking.md").read_text(), re.S)
     names: dict = {}
     exec("\n".join(code), names)
     assert names["selection"].choice == names["ranking"].names[0] == "first 10%"
+    assert (tmp_path / "selection.html").exists() and (tmp_path / "curve.html").exists()
     assert len(names["curve"]) == 4 and list(names["rankings"]) == [0.9, 1]
 
 

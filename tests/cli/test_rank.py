@@ -108,8 +108,23 @@ def test_evaluate_prints_a_curve_for_several_discounts(monkeypatch, capsys, fold
             main()
         out, error = capsys.readouterr()
         if "--report" in extra:
-            assert end.value.code == 2 and "one discount" in error
+            assert not end.value.code and "The value over discounts" in (folder / "report.html").read_text()
         elif extra:
             assert json.loads(out)["discounts"] == [0.5, 0.9]
         else:
             assert not end.value.code and "band" in out
+
+
+@pytest.mark.parametrize(("name", "words"), [("rank", "Which policy is the best?"), ("select", "should be deployed?")])
+def test_a_report_is_written_and_not_replaced_by_accident(command, tmp_path, name, words):
+    path = tmp_path / "report.html"
+    code, _, error = command(name, "--discount", 0.9, "--report", path)
+    assert code == 0 and f"Wrote {path}." in error and words in path.read_text()
+    code, text, error = command(name, "--discount", 0.9, "--report", path)
+    assert code == 2 and "--force" in error and not text
+    assert command(name, "--discount", 0.9, "--report", path, "--force")[0] == 0
+
+
+def test_a_report_of_a_ranking_is_for_one_discount(command, tmp_path):
+    code, _, error = command("rank", "--discount", 0.9, "--discount", 0.5, "--report", tmp_path / "report.html")
+    assert code == 2 and "one discount" in error

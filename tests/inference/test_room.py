@@ -74,3 +74,12 @@ def test_multipliers_have_the_covariance_of_the_shares():
         centred = (shares - shares.mean(axis=1, keepdims=True)) * np.sqrt(count / (count - 1))
         total += draw.normal(size=(20_000, count)) @ centred.T
     assert np.cov(total.T) == pytest.approx(found, rel=0.1, abs=1.0)
+
+
+def test_causes_add_up_to_the_mean_of_both_sides():
+    starts = UnseenStarts(10, np.array([0.0, 1.0, -2.0]))
+    room = Room(0.1, steps=0.2, outcomes=(UnseenOutcomes(1.0, 100.0, 0.0),), starts=starts, spanned=(0.1, 0.3))
+    for confidence in (0.9, 0.99):
+        causes = room.causes(confidence)
+        assert len(causes) == 5 and sum(causes.values()) == pytest.approx(sum(room.sides(confidence)) / 2)
+    assert Room().causes(0.95) == {} and list(Room(steps=0.1).causes(0.95)) == ["steps that were never logged"]

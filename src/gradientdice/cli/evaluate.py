@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,10 +19,10 @@ from gradientdice.cli.options import (
     Json,
     Log,
     PolicyOption,
+    Report,
     read_log,
 )
 from gradientdice.effort import Effort
-from gradientdice.errors import InputError
 
 if TYPE_CHECKING:
     from gradientdice.estimators import Estimator
@@ -46,7 +45,7 @@ def evaluate(
     confidence: Confidence = 0.95,
     interval: Annotated[Interval, typer.Option("--interval", help="How the interval is made.")] = Interval.skew,
     effort: EffortOption = Effort.NORMAL,
-    report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.", readable=False)] = None,
+    report: Report = None,
     json: Json = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 if the verdict is 'do not trust'.")] = False,
     force: Force = False,
@@ -70,8 +69,6 @@ def evaluate(
     }
     discounts = require_discounts(discount)
     if report is not None:
-        if len(discounts) > 1:
-            raise InputError("--report is for one discount: leave it out, or give --discount once.")
         require_free(report, force=force)
     data, target = read_log(log, column), load_policy(policy, log)
     # One problem for both: the search and the moments are shared with the comparison.
@@ -81,8 +78,11 @@ def evaluate(
     found = estimates[0] if len(estimates) == 1 else DiscountCurve(tuple(estimates))
     typer.echo(found.to_json() if json else str(found))
     if report is not None:
-        comparison = compare_problem(problem, _estimators(discounts[0]), Intervals(confidence=confidence))
-        estimates[0].report(report, comparison=comparison, force=force)
+        if isinstance(found, DiscountCurve):
+            found.report(report, force=force)
+        else:
+            comparison = compare_problem(problem, _estimators(discounts[0]), Intervals(confidence=confidence))
+            found.report(report, comparison=comparison, force=force)
         typer.echo(f"Wrote {report}.", err=True)
     if not all(estimate.status.ok for estimate in estimates):
         raise typer.Exit(FAILED)

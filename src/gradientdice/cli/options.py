@@ -41,6 +41,7 @@ Columns = Annotated[
 Confidence = Annotated[float, typer.Option("--confidence", help="Of the interval.")]
 EffortOption = Annotated[Effort, typer.Option("--effort", help="How much work the answer may take.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Report = Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.", readable=False)]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 
 

@@ -16,8 +16,10 @@ from gradientdice.cli.options import (
     Discount,
     Discounts,
     EffortOption,
+    Force,
     Json,
     Log,
+    Report,
     column_names,
     one_or_several,
 )
@@ -26,6 +28,8 @@ from gradientdice.errors import InputError
 
 if TYPE_CHECKING:
     from gradientdice.evaluation.estimate import Estimate
+    from gradientdice.evaluation.ranking import Ranking
+    from gradientdice.evaluation.select import Selection
     from gradientdice.policies import Policy
 
 Policies = Annotated[
@@ -48,17 +52,24 @@ def rank(
     column: Columns = None,
     confidence: Confidence = 0.95,
     effort: EffortOption = Effort.NORMAL,
+    report: Report = None,
     json: Json = False,
     strict: Strict = False,
+    force: Force = False,
 ) -> None:
     """Several policies on one log: values, differences to a baseline, and which may be the best."""
     import gradientdice as gd
 
+    if report is not None and len(discount) > 1:
+        raise InputError("--report is for one discount: leave it out, or give --discount once.")
+    _require_free(report, force=force)
     policies = _policies(policy, log)
     data = gd.load(log, columns=column_names(column))
     options = {"baseline": baseline, "confidence": confidence, "effort": effort}
     found = gd.rank(data, policies, one_or_several(discount), **options)
     typer.echo(found.to_json() if json else str(found))
+    if isinstance(found, gd.Ranking):
+        _write(found, report, force=force)
     rankings = [found] if isinstance(found, gd.Ranking) else list(found.values())
     _exit([estimate for ranking in rankings for estimate in ranking.estimates.values()], strict=strict)
 
@@ -71,17 +82,35 @@ def select(
     column: Columns = None,
     confidence: Confidence = 0.95,
     effort: EffortOption = Effort.NORMAL,
+    report: Report = None,
     json: Json = False,
     strict: Strict = False,
+    force: Force = False,
 ) -> None:
     """The policy to deploy, or the baseline if none is shown to be better."""
     import gradientdice as gd
 
+    _require_free(report, force=force)
     policies = _policies(policy, log)
     data = gd.load(log, columns=column_names(column))
     found = gd.select(data, policies, discount, baseline=baseline, confidence=confidence, effort=effort)
     typer.echo(found.to_json() if json else str(found))
+    _write(found, report, force=force)
     _exit(found.ranking.estimates.values(), strict=strict)
+
+
+def _require_free(report: Path | None, *, force: bool) -> None:
+    """An error, before any work, if the report's file is there and may not be replaced."""
+    from gradientdice.report.page import require_free
+
+    if report is not None:
+        require_free(report, force=force)
+
+
+def _write(found: Ranking | Selection, report: Path | None, *, force: bool) -> None:
+    if report is not None:
+        found.report(report, force=force)
+        typer.echo(f"Wrote {report}.", err=True)
 
 
 def _policies(specifications: list[str], log: Path) -> dict[str, Policy]:

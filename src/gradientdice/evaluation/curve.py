@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from gradientdice.errors import InputError, require_number
@@ -16,6 +17,7 @@ from gradientdice.inference.sources import ErrorSources
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +117,18 @@ class DiscountCurve(Sequence[Estimate]):
     def to_json(self) -> str:
         """`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def plot(self) -> Figure:
+        """The value over discounts with its band: a matplotlib figure."""
+        from gradientdice.report.ranking_plots import curve_figure
+
+        return curve_figure(self)
+
+    def report(self, path: str | Path, *, force: bool = False) -> None:
+        """Writes one self-contained HTML file; replaces one only with `force`."""
+        from gradientdice.report.curve_page import write_curve_report
+
+        write_curve_report(self, path, force=force)
 
 
 def _ends(estimate: Estimate, sources: ErrorSources, confidence: float) -> tuple[float, float]:

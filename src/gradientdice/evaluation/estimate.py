@@ -18,6 +18,7 @@ from gradientdice.evaluation.metrics import metrics
 from gradientdice.inference.behavior import BehaviorValue
 from gradientdice.inference.checks import Check, Verdict, reasons, worst
 from gradientdice.inference.diagnostics import Diagnostics
+from gradientdice.inference.footprint import Footprint
 from gradientdice.inference.influence import Influence
 from gradientdice.inference.intervals import Samples
 from gradientdice.inference.movement import Movement
@@ -77,6 +78,7 @@ class Estimate:
         sources: what the interval was made of.
         intervals: how it was made.
         possible: the range of values that the rewards allow.
+        footprint: which rows carry the answer, when in the episodes and where; None without a ratio.
     """
 
     value: float
@@ -106,6 +108,7 @@ class Estimate:
     sources: ErrorSources | None = field(default=None, repr=False)
     intervals: Intervals = field(default_factory=Intervals, repr=False)
     possible: PossibleRange = PossibleRange(-np.inf, np.inf)
+    footprint: Footprint | None = field(default=None, repr=False)
 
     def __sub__(self, other: object) -> Difference:
         """The difference of two values from one log, paired by the log's units.
@@ -266,7 +269,7 @@ class Estimate:
         return pd.DataFrame([{**self.metrics(), **known, "num_rows": self.num_rows, **words}])
 
     def plot(self) -> Figure:
-        """The value and its interval beside the logged mean, and the ratio's distribution: a matplotlib figure."""
+        """The value and its interval beside the behaviour's, and the ratio's distribution: a matplotlib figure."""
         from gradientdice.report.plots import estimate_figure
 
         return estimate_figure(self)

@@ -18,6 +18,7 @@ from gradientdice.inference.behavior import BehaviorValue, behavior_value
 from gradientdice.inference.checks import Check
 from gradientdice.inference.diagnostics import diagnose
 from gradientdice.inference.evidence import Evidence
+from gradientdice.inference.footprint import footprint
 from gradientdice.inference.misfit import bellman_misfit
 from gradientdice.inference.movement import movements
 from gradientdice.inference.possible import PossibleRange
@@ -91,6 +92,7 @@ def finish(
         sources=None if sources is None else replace(sources, value=possible.cut(answer.value)),
         intervals=intervals,
         possible=possible,
+        footprint=None if ratio is None else footprint(data, ratio, answer.influence, discount),
     )
     return replace(estimate, improvement=_improvement(problem, estimate))
 

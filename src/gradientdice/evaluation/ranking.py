@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradientdice.errors import InputError
@@ -18,6 +19,7 @@ from gradientdice.inference.sources import ErrorSources
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 BEHAVIOR = "behavior"
 COLUMNS = (
@@ -108,7 +110,7 @@ class Ranking:
         rows = self._rows()
         lines = [
             f"{len(rows)} policies at {'the average reward' if self.discount == 1 else f'discount {self.discount:g}'}, "
-            f"compared with {'the behaviour' if self.baseline == BEHAVIOR else self.baseline} "
+            f"compared with {self.baseline_text} "
             f"({self.side.sources.value:.6g})"
         ]
         width = max(6, *(len(row["policy"]) for row in rows))
@@ -139,6 +141,23 @@ class Ranking:
     def to_json(self) -> str:
         """`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def plot(self) -> Figure:
+        """The differences to the baseline, and how probably each policy is the best: a matplotlib figure."""
+        from gradientdice.report.ranking_plots import ranking_figure
+
+        return ranking_figure(self)
+
+    def report(self, path: str | Path, *, force: bool = False) -> None:
+        """Writes one self-contained HTML file; replaces one only with `force`."""
+        from gradientdice.report.ranking_page import write_ranking_report
+
+        write_ranking_report(self, path, force=force)
+
+    @property
+    def baseline_text(self) -> str:
+        """What the baseline is called in a sentence."""
+        return "the behaviour" if self.baseline == BEHAVIOR else self.baseline
 
     def _rows(self) -> list[dict[str, Any]]:
         rows = []

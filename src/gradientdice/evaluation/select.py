@@ -15,7 +15,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.effort import Effort
@@ -26,6 +27,9 @@ from gradientdice.functions import Functions
 from gradientdice.inference.checks import Verdict
 from gradientdice.inference.simultaneous import joint_confidence
 from gradientdice.policies import Policy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +68,18 @@ class Selection:
     def to_json(self) -> str:
         """`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def plot(self) -> Figure:
+        """The differences to the baseline; those that are shown to be better are coloured: a matplotlib figure."""
+        from gradientdice.report.ranking_plots import selection_figure
+
+        return selection_figure(self)
+
+    def report(self, path: str | Path, *, force: bool = False) -> None:
+        """Writes the ranking's report with the decision at its top; replaces a file only with `force`."""
+        from gradientdice.report.ranking_page import write_ranking_report
+
+        write_ranking_report(self, path, force=force)
 
 
 def select(

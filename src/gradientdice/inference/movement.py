@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -43,5 +44,10 @@ def movements(
     states, index = np.unique(data.states, return_inverse=True)
     before, after = np.bincount(index, weights=logged), np.bincount(index, weights=target)
     order = np.argsort(-np.abs(after - before))[:MOST]
-    names = {k: f"state {states[k]}" if data.state_names is None else data.state_names[states[k]] for k in order}
-    return tuple(Movement(names[k], float(before[k]), float(after[k])) for k in order)
+    return tuple(Movement(word(data, "state", states[k]), float(before[k]), float(after[k])) for k in order)
+
+
+def word(data: Transitions, kind: Literal["state", "action"], code: object) -> str:
+    """What a state or an action is called: the log's own word where it has any, else its number."""
+    names = data.state_names if kind == "state" else data.action_names
+    return f"{kind} {code}" if names is None else names[int(cast(int, code))]

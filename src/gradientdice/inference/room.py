@@ -94,6 +94,19 @@ class Room:
             sides.append((scale * self.spanned[0], scale * self.spanned[1]))
         return sum(below for below, _ in sides), sum(above for _, above in sides)
 
+    def causes(self, confidence: float) -> dict[str, float]:
+        """How much each cause widens an interval of this confidence, the mean of both sides; those that do."""
+        starts = (0.0, 0.0) if self.starts is None else self.starts.sides(confidence)
+        scale = margin(1.0, confidence) / margin(1.0, self.spanned_at)
+        found = {
+            "misfit of the functions": margin(self.misfit, confidence),
+            "steps that were never logged": self.steps,
+            "outcomes that were never seen": sum(outcomes.error(confidence) for outcomes in self.outcomes),
+            "starts that were never seen": sum(starts) / 2,
+            "the default's own interval": scale * sum(self.spanned) / 2,
+        }
+        return {cause: size for cause, size in found.items() if size > 0}
+
     def scaled(self, share: float) -> Room:
         """The room of a value that has this share in another."""
         return replace(
