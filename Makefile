@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+# Where an environment says so, each of the tests' processes would compile all sources again.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all test-lowest audit package lock check types reliability bench bench-scale results clean
+.PHONY: help demo test tests test-all test-lowest test-adapters test-browser audit package lock check types reliability bench bench-scale results clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -19,32 +21,53 @@ $(INSTALLED): pyproject.toml requirements.lock
 demo: $(INSTALLED) ## Evaluate a policy from the bundled log, show the answer beside the truth, write the report.
 	$(BIN)/python -m gradientdice.experiments.demo
 
-test: $(INSTALLED) check types ## Lint, check types and layers, and run the tests.
+test: $(INSTALLED) check ## Lint, check types and layers, and run the tests.
+	$(MAKE) --no-print-directory --jobs 2 types tests  # pyright leaves one of two cores idle
+
+tests: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 -q
 
 test-all: $(INSTALLED) check types ## Also run the slow statistical tests.
-	$(BIN)/python -m pytest -n 2 -q -m 'slow or not slow'
+	$(BIN)/python -m pytest -n 2 -q -m 'not adapters'
 	$(MAKE) audit package
 
-audit: $(INSTALLED) ## Look the locked versions up among known vulnerabilities, where an index is reachable.
-	$(BIN)/python -m pip install --quiet pip-audit
-	@$(BIN)/pip-audit --requirement requirements.lock --no-deps --disable-pip > $(VENV)/audit.log 2>&1 || \
-	  if grep -qiE 'connection|resolve|timed out' $(VENV)/audit.log; then echo "No index is reachable: nothing was audited."; \
-	  else cat $(VENV)/audit.log; exit 1; fi
+# Kept apart from the environment of the tests, which `make lock` must find without them.
+TOOLS := .venv-tools
+$(TOOLS)/.installed:
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet build hatchling pip-audit
+	@touch $@
+
+audit: $(TOOLS)/.installed ## Look the locked versions up among known vulnerabilities, where an index is reachable.
+	@$(TOOLS)/bin/pip-audit --requirement requirements.lock --no-deps --disable-pip --format json --progress-spinner off \
+	  2> $(TOOLS)/audit.log | $(TOOLS)/bin/python .ci/audit.py
 
 PACKAGE := .venv-package
-package: $(INSTALLED) ## Build the wheel and the sdist, install each in a clean environment and run the demo from there.
+package: $(TOOLS)/.installed ## Build the wheel and the sdist, install each in a clean environment and run the demo from there.
 	rm -rf dist $(PACKAGE)
-	$(BIN)/python -m pip install --quiet build
-	$(BIN)/python -m build --outdir dist .
+	$(TOOLS)/bin/python -m build --no-isolation --outdir dist . > $(TOOLS)/build.log || { cat $(TOOLS)/build.log; exit 1; }
+	$(PYTHON) -m venv $(PACKAGE)
 	set -e; for file in dist/*.whl dist/*.tar.gz; do \
-	  $(PYTHON) -m venv --clear $(PACKAGE); \
 	  $(PACKAGE)/bin/python -m pip install --quiet --constraint requirements.lock $$file; \
-	  (cd $(PACKAGE) && bin/python -m gradientdice.experiments.demo); \
+	  (cd $(PACKAGE) && bin/python -m gradientdice.experiments.demo | grep verdict); \
+	  $(PACKAGE)/bin/python -m pip uninstall --quiet --yes gradientdice; \
 	done
 
-lock: $(INSTALLED) ## Write the versions of this environment to requirements.lock.
-	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
+AXE := build/axe/package/axe.min.js
+$(AXE):
+	mkdir -p build/axe
+	cd build/axe && npm pack --silent axe-core && tar xzf axe-core-*.tgz
+
+test-browser: $(INSTALLED) $(AXE) ## Open the reports in Chromium: no errors, no requests, accessible (needs chromium and npm).
+	AXE_CORE=$(AXE) $(BIN)/python -m pytest -q tests/report/test_browser.py
+
+LOCK := .venv-lock
+lock: ## Write the newest versions that go together to requirements.lock.
+	rm -rf $(LOCK)
+	$(PYTHON) -m venv $(LOCK)
+	$(LOCK)/bin/python -m pip install --quiet --editable '.[dev]'
+	$(LOCK)/bin/python -m pip freeze --exclude-editable > requirements.lock
+	rm -rf $(LOCK)
 
 LOWEST := .venv-lowest
 test-lowest: ## Run the tests with the lowest versions that pyproject.toml allows.
@@ -53,6 +76,24 @@ test-lowest: ## Run the tests with the lowest versions that pyproject.toml allow
 	$(PYTHON) -c "import tomllib; [print(d.replace('>=', '==')) for d in tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']]" > $(LOWEST)/lowest.txt
 	$(LOWEST)/bin/python -m pip install --quiet --editable '.[dev]' --constraint $(LOWEST)/lowest.txt
 	$(LOWEST)/bin/python -m pytest -n 2 -q
+
+# Other libraries have environments of their own: d3rlpy and RLlib ask for older versions of gymnasium. This torch is
+# the build without CUDA; a plain `torch` pulls gigabytes. In each environment every test of its files must run.
+TORCH := torch==2.13.0
+TESTS := pytest>=8 hypothesis beartype
+ADAPTER_TESTS = python -m pytest -q -rs -m adapters
+test-adapters: ## Run the tests with Stable-Baselines3, Minari, d3rlpy, RLlib and others, each in its environment.
+	set -e; for name in adapters d3rlpy rllib; do \
+	  test -x .venv-$$name/bin/python || $(PYTHON) -m venv .venv-$$name; \
+	  .venv-$$name/bin/python -m pip install --quiet --upgrade pip; \
+	  .venv-$$name/bin/python -m pip install --quiet '$(TORCH)'; \
+	done
+	.venv-adapters/bin/python -m pip install --quiet --editable '.[sb3,minari,hdf5,datasets,torch,sklearn,flax]' polars jsonschema $(foreach t,$(TESTS),'$(t)')
+	.venv-d3rlpy/bin/python -m pip install --quiet --editable '.[d3rlpy]' $(foreach t,$(TESTS),'$(t)')
+	.venv-rllib/bin/python -m pip install --quiet --editable '.[rllib]' 'ray[rllib]' msgpack-numpy $(foreach t,$(TESTS),'$(t)')
+	.venv-adapters/bin/$(ADAPTER_TESTS) $(filter-out tests/adapters/test_d3rlpy% tests/adapters/test_rllib%,$(wildcard tests/adapters/test_*.py))
+	.venv-d3rlpy/bin/$(ADAPTER_TESTS) $(wildcard tests/adapters/test_d3rlpy*.py)
+	.venv-rllib/bin/$(ADAPTER_TESTS) $(wildcard tests/adapters/test_rllib*.py)
 
 check: $(INSTALLED)
 	$(BIN)/ruff check --quiet .
@@ -81,4 +122,4 @@ results: $(INSTALLED) ## Run all experiments and write the pages under docs/resu
 	done
 
 clean: ## Remove the virtual environment and generated results.
-	rm -rf $(VENV) $(LOWEST) $(PACKAGE) dist results demo-output scale-logs
+	rm -rf $(VENV) $(LOWEST) $(PACKAGE) $(TOOLS) .venv-adapters .venv-d3rlpy .venv-rllib dist results demo-output scale-logs

@@ -1,6 +1,6 @@
 """Small problems that several tests use, and `known` for results that may be None."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import gradientdice as gd
+from gradientdice.data.split import some_rows
 from gradientdice.inference.intervals import independent_shares
 
 T = TypeVar("T")
@@ -117,11 +118,7 @@ def rolled(problem, episodes, horizon, seed):
 
 def take(data, rows, **changes):
     """Some rows of a log, in this order."""
-    columns = {field.name: getattr(data, field.name) for field in fields(data)}
-    kept = {
-        name: column if name == "initial_states" or column is None else column[rows] for name, column in columns.items()
-    }
-    return gd.Transitions(**{**kept, **changes})
+    return replace(some_rows(data, np.asarray(rows)), **changes)
 
 
 def episodic_problem(seed: int):

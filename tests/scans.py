@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import gradientdice as gd
+from gradientdice.data.fields import ARRAYS
 
 STATES, ACTIONS = 6, 2
 
@@ -56,8 +57,7 @@ def with_fields(data: gd.Transitions, **changed) -> gd.Transitions:
 
 
 def as_table(data: gd.Transitions) -> pa.Table:
-    columns = {field.name: getattr(data, field.name) for field in fields(gd.Transitions)}
-    columns = {name: array for name, array in columns.items() if array is not None}
+    columns = {name: getattr(data, name) for name in ARRAYS if getattr(data, name) is not None}
     starts = columns.pop("initial_states", None)
     table = pa.table({name: list(array) if array.ndim > 1 else array for name, array in columns.items()})
     if starts is not None:

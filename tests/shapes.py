@@ -53,7 +53,7 @@ def begin_test() -> None:
 
 def checked(function: Any) -> Any:
     """Checks the arrays among a function's arguments, and what it returns."""
-    signature, count = inspect.signature(function), Count()
+    names, count = tuple(inspect.signature(function).parameters), Count()
     hints: dict[str, Any] = {}
 
     @functools.wraps(function)
@@ -62,7 +62,8 @@ def checked(function: Any) -> Any:
             return function(*args, **kwargs)
         if not hints:  # not before the first call, when all names are known
             hints.update(_resolved(function.__annotations__, function.__globals__))
-        given = signature.bind(*args, **kwargs).arguments
+        # A call that does not fit is refused by the function itself, below.
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
         with jaxtyped("context"):
             for name, value in given.items():
                 if name in hints:

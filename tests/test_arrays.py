@@ -7,7 +7,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice import arrays
-from gradientdice.arrays import as_array, as_floats, as_numbers, require_memory, require_moderate
+from gradientdice.arrays import as_array, as_floats, as_numbers, require_memory, require_moderate, require_usable
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,32 @@ def test_memory_is_refused_before_it_is_taken(monkeypatch):
     with pytest.raises(gd.InputError, match="The policy's probabilities would take"):
         policy.probabilities_at(np.zeros((1000, 2)))
     assert not calls
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (np.nan, "not finite, first in row 2"),
+        (-np.inf, "not finite, first in row 2"),
+        (-1e101, "beyond 1e\\+100, first in row 2"),
+    ],
+)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_one_look_finds_what_is_not_finite_or_too_large(bad, words, order):
+    array = np.ones((4, 3), order=order)
+    require_usable("it", array)
+    array[2, 1] = bad
+    with pytest.raises(gd.InputError, match=words):
+        require_usable("it", array)
+
+
+def test_many_large_numbers_whose_squares_do_not_overflow_are_usable():
+    require_usable("it", np.full(1000, 9e99))
+    require_usable("it", np.full(1000, 1e30, dtype=np.float32))
+
+
+def test_without_a_copy_an_array_is_itself_and_the_checks_are_the_same():
+    mine = np.ones(3)
+    assert as_floats("it", mine, copy=False) is mine and as_floats("it", mine) is not mine
+    with pytest.raises(gd.InputError, match="masked"):
+        as_floats("it", np.ma.MaskedArray([1.0, 2.0], [False, True]), copy=False)

@@ -1,6 +1,7 @@
 """The documentation: its links lead somewhere, and its examples run."""
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,57 @@ def test_links_lead_to_files(page):
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
 
 
+class Tracker:
+    """Stands for MLflow and Weights & Biases, which are not installed: it takes their calls and keeps the numbers."""
+
+    def __init__(self):
+        self.numbers, self.saved = {}, []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+    def start_run(self, **options):
+        return self
+
+    init = start_run
+
+    def log_metrics(self, numbers):
+        assert all(type(number) is float for number in numbers.values())
+        self.numbers |= numbers
+
+    log = log_metrics
+
+    def log_artifact(self, path):
+        assert Path(path).exists()
+        self.saved.append(path)
+
+    save = log_artifact
+
+    def finish(self):
+        return None
+
+
+@pytest.mark.parametrize("page", ["tables", "gymnasium", "networks", "results"])
+def test_pages_of_adapters_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    trackers = {name: Tracker() for name in ("mlflow", "wandb")}
+    for name, tracker in trackers.items():
+        monkeypatch.setitem(sys.modules, name, tracker)
+    code = re.findall(r"```python\n(.*?)```", (ROOT / f"docs/adapters/{page}.md").read_text(), re.S)
+    names: dict = {}
+    exec("\n".join(code), names)
+    data = names["data"]
+    if page == "tables":
+        assert data.action_names == ("drug A", "drug B", "none") and data.states.shape == (1000, 2)
+    if page == "gymnasium":
+        assert len(np.unique(data.episodes)) == 30 and names["estimate"].interval is not None
+    if page == "results":
+        assert all(t.numbers["value"] == names["estimate"].value and t.saved for t in trackers.values())
+
+
 def test_the_estimators_page_runs():
     code = re.findall(r"```python\n(.*?)```", (ROOT / "docs/estimators.md").read_text(), re.S)
     names: dict = {}
@@ -30,6 +82,16 @@ def test_the_estimators_page_runs():
     assert names["LoggedMean"]().answer(names["gd"].Problem(names["data"], names["policy"])).value
     assert abs(names["estimate"].value - names["mdp"].value(names["target"], 0.95)) < 0.1
     assert (names["table"]["choice"] == "use this").sum() == 1
+
+
+def test_the_ranking_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "docs/ranking.md").read_text(), re.S)
+    names: dict = {}
+    exec("\n".join(code), names)
+    assert names["selection"].choice == names["ranking"].names[0] == "first 10%"
+    assert (tmp_path / "selection.html").exists() and (tmp_path / "curve.html").exists()
+    assert len(names["curve"]) == 4 and list(names["rankings"]) == [0.9, 1]
 
 
 def test_the_readme_runs(tmp_path, monkeypatch):
@@ -45,7 +107,8 @@ def test_the_readme_runs(tmp_path, monkeypatch):
 
     code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     assert len(code) == 2
-    names: dict = {"probabilities": problem.target, "train": train}
+    other = gd.TabularPolicy(problem.behavior)
+    names: dict = {"probabilities": problem.target, "train": train, "other": other}
     exec("\n".join(code), names)
     assert (tmp_path / "report.html").exists() and len(names["table"]) >= 2
     assert learned_from == [2000 - len(names["held_out"])]

@@ -1,5 +1,7 @@
 from . import mdp as mdp
-from .data.files import load as load
+from .data.datasets import load as load
+from .data.files.csv import CSV as CSV
+from .data.recording import Recorder as Recorder
 from .data.scan.log import ScannedLog as ScannedLog
 from .data.scan.log import scan as scan
 from .data.transitions import Transitions as Transitions
@@ -27,8 +29,17 @@ from .inference.diagnostics import Diagnostics as Diagnostics
 from .inference.evidence import Evidence as Evidence
 from .inference.influence import Influence as Influence
 from .inference.checks import Verdict as Verdict
+from .evaluation.curve import DiscountCurve as DiscountCurve
+from .evaluation.difference import Difference as Difference
 from .evaluation.estimate import Estimate as Estimate
 from .evaluation.evaluate import evaluate as evaluate
+from .evaluation.posterior.draw import posterior as posterior
+from .evaluation.posterior.result import Posterior as Posterior
+from .evaluation.posterior.result import PosteriorRanking as PosteriorRanking
+from .evaluation.returns.distribution import return_distribution as return_distribution
+from .evaluation.returns.result import ReturnDistribution as ReturnDistribution
+from .evaluation.segments.result import Segments as Segments
+from .evaluation.segments.segments import segments as segments
 from .inference.intervals import BootstrapInterval as BootstrapInterval
 from .inference.intervals import EmpiricalLikelihood as EmpiricalLikelihood
 from .inference.intervals import NormalInterval as NormalInterval
@@ -39,6 +50,7 @@ from .policies import DiscretePolicy as DiscretePolicy
 from .policies import LoggedPolicy as LoggedPolicy
 from .policies import SamplingPolicy as SamplingPolicy
 from .policies import TabularPolicy as TabularPolicy
+from .policies.adapters import policy as policy
 from .estimators import BCH as BCH
 from .estimators import BehaviorCloning as BehaviorCloning
 from .estimators import BlackBox as BlackBox
@@ -72,6 +84,12 @@ from .solvers.stochastic.schedules import Cosine as Cosine
 from .solvers.stochastic.schedules import RobbinsMonro as RobbinsMonro
 from .solvers.solution import Solution as Solution
 from .solvers.status import Status as Status
+from .evaluation.rank import rank as rank
+from .evaluation.ranking import DiscountRankings as DiscountRankings
+from .evaluation.ranking import Ranking as Ranking
+from .evaluation.select import Selection as Selection
+from .evaluation.select import select as select
 from .evaluation.sweep import sweep as sweep
+from .evaluation.watching import Watch as Watch
 
 __version__: str

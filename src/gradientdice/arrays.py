@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradientdice.errors import InputError, first_bad_row
+from gradientdice.errors import InputError, first_bad_row, require_finite
 
 # Squares of larger numbers, and sums of them over a log, overflow.
 LARGEST = 1e100
@@ -19,8 +19,14 @@ LARGEST = 1e100
 MEMORY_SHARE = 0.5
 
 
-def as_array(name: str, value: Any) -> np.ndarray:
-    """`value` as an array of NumPy's own kinds, without mask; a copy unless nobody can write it."""
+def as_array(name: str, value: Any, *, copy: bool = True) -> np.ndarray:
+    """`value` as an array of NumPy's own kinds, without mask.
+
+    Args:
+        name: what to call it in an error.
+        value: whatever NumPy takes.
+        copy: whether it is kept, so that an array that somebody can write must be copied.
+    """
     if value is None:
         raise InputError(f"{name} is None: give an array.")
     if isinstance(value, np.ma.MaskedArray):
@@ -32,7 +38,7 @@ def as_array(name: str, value: Any) -> np.ndarray:
     if type(value) is np.ndarray and is_frozen(value):
         return value
     try:
-        array = np.array(value)
+        array = np.array(value) if copy else np.asarray(value)
     except Exception as error:  # whatever the object's own conversion raises
         reason = "rows of different lengths" if "inhomogeneous" in str(error) else _first_line(error)
         raise InputError(f"{name} cannot be made into an array: {reason}. Give numbers in rows of one length.") from (
@@ -43,23 +49,49 @@ def as_array(name: str, value: Any) -> np.ndarray:
     return array
 
 
-def as_numbers(name: str, value: Any) -> np.ndarray:
+def as_numbers(name: str, value: Any, *, copy: bool = True) -> np.ndarray:
     """`value` as an array of real numbers; words, objects, dates and complex numbers are refused."""
-    array = as_array(name, value)
+    array = as_array(name, value, copy=copy)
     if array.dtype.kind not in "buif":
         raise InputError(f"{name} must hold numbers, not {_kind(array)}.")
     # No other part of the library, nor JAX, knows numbers of more than 64 bits.
     return array.astype(np.float64) if array.dtype.kind == "f" and array.dtype.itemsize > 8 else array
 
 
-def as_floats(name: str, value: Any) -> np.ndarray:
+def as_floats(name: str, value: Any, *, copy: bool = True) -> np.ndarray:
     """`value` as an array of float64."""
-    return as_numbers(name, value).astype(np.float64, copy=False)
+    return as_numbers(name, value, copy=copy).astype(np.float64, copy=False)
+
+
+def as_states(value: Any) -> np.ndarray:
+    """States that a policy is asked at: an array as it is, anything else as numbers in rows."""
+    array = value if type(value) is np.ndarray and value.dtype.kind in "buif" else as_numbers("states", value)
+    if array.ndim == 0:
+        raise InputError("states must have one row per state, not a single number.")
+    return array
+
+
+def require_rng(rng: object) -> None:
+    """An error unless draws can come from here."""
+    if not isinstance(rng, np.random.Generator):
+        raise InputError(f"rng must be a numpy Generator, as numpy.random.default_rng(0) gives, not {rng!r:.60}.")
 
 
 def is_frozen(array: np.ndarray) -> bool:
     """Whether this array of numbers owns its memory and cannot be written."""
     return array.base is None and not array.flags.writeable and array.dtype.kind in "biuf" and array.dtype.isnative
+
+
+def require_usable(name: str, array: np.ndarray) -> None:
+    """An error if a number is not finite, or so large that its square overflows."""
+    # One pass settles most cases: a sum of squares that is small enough has no square that is not.
+    if array.dtype == np.float64 and array.flags.c_contiguous:
+        flat = array.reshape(-1)
+        with np.errstate(all="ignore"):
+            if flat @ flat <= LARGEST**2:
+                return
+    require_finite(name, array)
+    require_moderate(name, array)
 
 
 def require_moderate(name: str, array: np.ndarray) -> None:

@@ -72,6 +72,9 @@ def replaceable(path: Path) -> int | None:
     if kind:
         other = "Give the name of the file that it points to." if kind == "a link" else "Choose another name."
         raise FileError(f"{_shown(path)} is {kind}, and only a regular file is replaced. {other}")
+    if not os.access(path, os.W_OK):
+        # A rename would replace it all the same, where the folder may be written.
+        raise FileError(f"{_shown(path)} may not be written: change its permissions, or choose another name.")
     return stat.S_IMODE(found.st_mode)
 
 

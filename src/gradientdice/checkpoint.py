@@ -29,15 +29,14 @@ def save_checkpoint(path: Path, arrays: Arrays, identity: dict[str, Any]) -> Non
 
 def load_checkpoint(path: Path, identity: dict[str, Any]) -> Arrays | None:
     """The arrays of an earlier run of the same kind, or None if there is no file."""
-    from safetensors import safe_open
+    from safetensors.numpy import load
 
     if not path.exists():
         return None
     try:
+        # Read once: another process may put a new file in its place at any moment.
         written = path.read_bytes()
-        with safe_open(path, framework="np") as archive:
-            belongs_to = json.loads((archive.metadata() or {})["identity"])["belongs_to"]
-            arrays = {name: archive.get_tensor(name) for name in archive.keys()}
+        arrays, belongs_to = load(written), _metadata(written)["belongs_to"]
         # The same arrays give the same bytes, of which the checksum is a part.
         damaged = _content(arrays, belongs_to) != written
     except Exception as error:  # damaged bytes fail in any way
@@ -51,6 +50,12 @@ def load_checkpoint(path: Path, identity: dict[str, Any]) -> Arrays | None:
             "folder, or delete it to start anew."
         )
     return arrays
+
+
+def _metadata(written: bytes) -> dict[str, str]:
+    """What `_content` put beside the arrays: the file begins with the length of a header in JSON, and the header."""
+    length = int.from_bytes(written[:8], "little")
+    return json.loads(json.loads(written[8 : 8 + length])["__metadata__"]["identity"])
 
 
 def _content(arrays: Arrays, belongs_to: str) -> bytes:

@@ -26,4 +26,4 @@ def require_effort(effort: str) -> Effort:
     try:
         return Effort(effort)
     except ValueError:
-        raise InputError(f"effort must be one of {', '.join(Effort)}, not {effort!r}.") from None
+        raise InputError(f"effort must be one of {', '.join(Effort)}, not {effort!r:.60}.") from None

@@ -52,7 +52,7 @@ def require_number(
     too_low = number <= low if open_low else number < low
     if math.isnan(number) or too_low or number > high:
         bracket = "(" if open_low else "["
-        raise InputError(f"{name} must lie in {bracket}{low:g}, {high:g}], not {number!r}.")
+        raise InputError(f"{name} must lie in {bracket}{low:g}, {high:g}], not {number!r:.60}.")
     return number
 
 
@@ -95,7 +95,7 @@ def require_finite(name: str, array: np.ndarray) -> None:
     if not np.isfinite(array).all():
         row = first_bad_row(~np.isfinite(array))
         raise InputError(
-            f"{name} has a value that is not finite, first in row {row}: {array[row]!r}. "
+            f"{name} has a value that is not finite, first in row {row}: {array[row]!r:.80}. "
             "Drop or repair such rows before you pass them."
         )
 
@@ -106,7 +106,7 @@ def require_distributions(name: str, array: np.ndarray, *, atol: float = 1e-6) -
     rows = array.reshape(-1, array.shape[-1])
     if (rows < 0).any():
         row = first_bad_row(rows < 0)
-        raise InputError(f"{name} has a negative probability, first in row {row}: {rows[row]!r}.")
+        raise InputError(f"{name} has a negative probability, first in row {row}: {rows[row]!r:.80}.")
     off = np.abs(rows.sum(axis=-1) - 1) > atol
     if off.any():
         row = int(np.argmax(off))

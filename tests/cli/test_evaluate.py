@@ -83,7 +83,7 @@ class TestCommandLine:
         for wrong, words in (
             ("mine:nothing", "has no 'nothing'"),
             ("nowhere:x", "no module"),
-            ("mine:number", "is a int"),
+            ("mine:number", "is no policy. No policy can be made of int"),
             ("what", "module:name"),
         ):
             refused = command(*base, wrong)
@@ -116,10 +116,13 @@ class TestCommandLine:
         )
         done = command(*base, "--column", "states=obs", "--column", "rewards=profit")
         assert json.loads(done.stdout)["value"] == pytest.approx(estimate.value), done.stderr
+        guessed = command(*base, "--column", "rewards=profit")
+        assert json.loads(guessed.stdout)["value"] == pytest.approx(estimate.value), guessed.stderr
+        assert "log.csv: columns were recognised by their names: states = obs." in guessed.stderr
         for wrong, words in (
             (("--column", "states"), "field=name"),
             (("--column", "sates=obs"), "no field"),
-            ((), "lacks the field 'states'"),
+            ((), "lacks the field 'rewards'"),
             (("--column", "states=observations"), "no column 'observations'"),
         ):
             refused = command(*base, *wrong)
@@ -155,7 +158,7 @@ def test_the_report_of_the_command_line_searches_once(tmp_path, monkeypatch):
         "policy = gd.DiscretePolicy(lambda states: np.full((len(states), 2), 0.5), 2)\n"
     )
     searches, original = [], search.search_functions
-    monkeypatch.setattr(search, "search_functions", lambda *given: searches.append(1) or original(*given))
+    monkeypatch.setattr(search, "search_functions", lambda *given: searches.append(given[0]) or original(*given))
     monkeypatch.syspath_prepend(tmp_path)
     arguments = [
         "evaluate",
@@ -169,4 +172,6 @@ def test_the_report_of_the_command_line_searches_once(tmp_path, monkeypatch):
     ]
     result = CliRunner().invoke(app, [*arguments, "--report", str(tmp_path / "report.html")])
     assert result.exit_code == 0, result.output
-    assert len(searches) == 1 and "Estimators compared" in (tmp_path / "report.html").read_text()
+    # The behaviour's own value, at the same discount, is a search of its own, without actions.
+    assert [problem.policy.num_actions for problem in searches].count(2) == 1
+    assert "Estimators compared" in (tmp_path / "report.html").read_text()

@@ -74,7 +74,7 @@ def test_a_weight_is_so_many_copies(name, discount, ends, kind):
     if other.standard_error is not None:
         # An episode with a weight is one unit, as it is together with its copies.
         assert one.standard_error == pytest.approx(other.standard_error, rel=1e-6)
-    even = gd.evaluate(replace(weighted, weights=None), policy, estimator, functions=functions)
+    even = estimator.answer(gd.Problem(replace(weighted, weights=None), policy, functions))
     assert abs(even.value - one.value) > 1e-3, "the weights must matter for this to be a test"
 
 

@@ -1,6 +1,5 @@
 """Logs in files: bit for bit, in folders, and refused by name."""
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import gradientdice as gd
+from gradientdice.data.fields import ARRAYS
 from problems import known, random_problem
 
 GOOD = {"states": [0, 1, 2], "actions": [0, 1, 0], "rewards": [0.0, 1.0, 2.0], "next_states": [1, 2, 0]}
@@ -45,7 +45,7 @@ def test_files_come_back_bit_for_bit(tmp_path, suffix, kind):
     path = tmp_path / f"log{suffix}"
     log.save(path)
     again = gd.load(path)
-    for name in log.__dataclass_fields__:
+    for name in ARRAYS:
         first, second = getattr(log, name), getattr(again, name)
         assert (first is None) == (second is None), name
         if first is not None:
@@ -87,10 +87,10 @@ def test_any_log_comes_back(tmp_path_factory, suffix, log):
     path = tmp_path_factory.mktemp("logs") / f"log{suffix}"
     log.save(path)
     again = gd.load(path)
-    for field in fields(log):
-        first, second = getattr(log, field.name), getattr(again, field.name)
-        np.testing.assert_array_equal(first, second, err_msg=field.name)
-        assert getattr(first, "dtype", None) == getattr(second, "dtype", None), field.name
+    for name in ARRAYS:
+        first, second = getattr(log, name), getattr(again, name)
+        np.testing.assert_array_equal(first, second, err_msg=name)
+        assert getattr(first, "dtype", None) == getattr(second, "dtype", None), name
 
 
 def test_more_initial_states_than_rows(tmp_path):
@@ -130,7 +130,7 @@ def test_bad_files_are_refused(tmp_path):
     (tmp_path / "short.csv").write_text("states,actions,rewards\n1,2,3\n")
     with pytest.raises(gd.InputError, match="lacks the field 'next_states'"):
         gd.load(tmp_path / "short.csv")
-    np.savez(tmp_path / "pickle.npz", states=np.array([{}], dtype=object))
+    np.savez(tmp_path / "pickle.npz", **{**GOOD, "states": np.array([{}] * 3, dtype=object)})
     with pytest.raises(gd.InputError, match="Python objects, which are never read"):
         gd.load(tmp_path / "pickle.npz")
     with pytest.raises(gd.InputError, match="saved as"):

@@ -62,6 +62,24 @@ class TestCopies:
         # Only the copies of the shared start, of which there are 6, cannot be told from others.
         assert again.units.copied.sum() == 54
 
+    def test_wide_states_are_read_to_their_last_column(self, rng):
+        """Rows that one column alone tells apart, whichever it is, and copies among them that lie far apart."""
+        width, rows = 300, 900
+        for column in (0, 1, 150, 298, 299):
+            states = np.full((rows, width), 0.5)
+            states[:, column] = rng.normal(size=rows)
+            data = gd.Transitions(states, np.zeros(rows, dtype=int), np.zeros(rows), states)
+            assert data.units.count == rows and not data.units.copied.any()
+            units = take(data, np.append(np.arange(rows), [3, 700])).units
+            np.testing.assert_array_equal(np.flatnonzero(units.copied), [rows, rows + 1])
+            np.testing.assert_array_equal(units.rows[rows:], [3, 700])
+
+    def test_rows_that_count_0_times_have_no_copies(self, rng):
+        data = take(linear_gaussian(500, rng)[0], np.tile(np.arange(500), 2))
+        weights = np.repeat([0.0, 1.0], 500)
+        units = replace(data, weights=weights).units
+        assert units.count == 500 and not units.copied.any()
+
     def test_the_share_is_judged(self, rng):
         data = noisy_table(1000, rng)[0]
         for extra, verdict in ((10, Verdict.TRUST), (100, Verdict.CAUTION), (3000, Verdict.DO_NOT_TRUST)):

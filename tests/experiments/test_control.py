@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from safetensors import safe_open
 
-from gradientdice.data.files import load
+from gradientdice.data.datasets import load
 from gradientdice.errors import InputError
 from gradientdice.experiments.control import run as experiment
 from gradientdice.experiments.control.actors import Actor, draw, mixed_choices, mixed_draws, uniform_choices

@@ -21,7 +21,8 @@ def test_the_logs_lack_steps(family):
 @pytest.mark.parametrize("family", TABLES, ids=lambda family: family.name)
 def test_trust_goes_with_an_interval_that_holds_the_truth(family):
     """Without a widening none of the intervals on grids held it at discount 1."""
-    rows = [judged(family.name, seed, family.truth()) for seed in range(5)]
+    truth = family.truth()
+    rows = [judged(family.name, seed, truth) for seed in range(5)]
     assert sum(bool(row["inside"]) for row in rows) >= 4
 
 

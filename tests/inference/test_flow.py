@@ -18,6 +18,6 @@ def test_the_flow_residual_tells_a_right_ratio_from_a_wrong_one():
     data = gd.Transitions(state[:-1], action, state[:-1, 0], state[1:])
     policy = gd.SamplingPolicy(lambda s, r: r.normal(size=(len(s), 1)))
     right, wrong = np.ones(4000), 1 + 0.5 * state[:-1, 0]
-    (residual, spread), (bad, _) = flow_residuals(data, policy, 1.0, [right, wrong], 0)
+    (residual, spread), (bad, _) = flow_residuals(gd.Problem(data, policy), 1.0, [right, wrong])
     assert abs(residual) < 4 * spread
     assert bad > 20 * spread

@@ -140,3 +140,21 @@ def test_of_an_episode_with_its_first_state_equals_finite_differences(name, ends
         step = np.where(np.arange(30) == number, 1e-5, 0.0)
         slope = (answer(weights * (1 + step)).value - answer(weights * (1 - step)).value) / 2e-5
         assert shares[number] == pytest.approx(slope, rel=1e-4, abs=1e-7)
+
+
+def test_features_that_are_not_kept_are_made_once_a_pass(rng):
+    """The shape of the rows is read from one of them, not from a chunk that the pass then makes again."""
+    asked = []
+
+    def features(states, actions):
+        asked.append(len(states))
+        return np.column_stack([states, actions])
+
+    states = rng.normal(size=(500, 2))
+    data = gd.Transitions(states, np.zeros(500, dtype=int), rng.normal(size=500), 0.5 * states, states[:20])
+    policy = gd.DiscretePolicy(lambda s: np.ones((len(s), 1)), 1)
+    design = LogDesign(data, policy, gd.LinearFeatures(features), chunk_rows=200, cache_bytes=0)
+    fit = gd.ClosedForm().fit_moments(gd.GradientDICE(0.9, ridge=0.1), gd.Moments.from_design(design))
+    asked.clear()
+    influence(fit, design)
+    assert sum(asked) == len(data), "those of the next states; those of the logged pairs are kept for other policies"

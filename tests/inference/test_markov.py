@@ -26,7 +26,8 @@ def found(estimate: gd.Estimate, name: str) -> Check | None:
 def judged(family: str, seed: int = 0, **options: Any) -> gd.Estimate:
     of = families()[family]
     case = of.log(np.random.default_rng(seed))
-    return gd.evaluate(case.data, case.policy, **{"discount": of.discount, **options})
+    given: Any = {"discount": of.discount, **options}
+    return gd.evaluate(case.data, case.policy, **given)
 
 
 @pytest.mark.parametrize(

@@ -76,3 +76,15 @@ def test_columns_without_the_next_ones(tmp_path):
     np.savez(tmp_path / "log.npz", initial_probabilities=np.full((2, 2), 0.5))
     with pytest.raises(gd.InputError, match="neither next_probabilities nor next_actions"):
         load_policy("columns", tmp_path / "log.npz")
+
+
+def test_modules_may_hold_what_a_policy_is_made_of(tmp_path, log, monkeypatch):
+    (tmp_path / "rules.py").write_text(
+        "table = [[0.25, 0.75]]\ndef rule(states):\n    return states * 2.0\nnumber = 3\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert isinstance(load_policy("rules:table", log), gd.TabularPolicy)
+    assert isinstance(load_policy("rules:rule", log), gd.SamplingPolicy)
+    with pytest.raises(gd.InputError, match="rules:number is no policy. No policy can be made of int"):
+        load_policy("rules:number", log)

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 import gradientdice as gd
 from gradientdice.estimators.saddle.estimator import sparse_answer
 from gradientdice.inference.intervals import independent_shares, standard_error
-from problems import known, log_of
+from problems import known, log_of, random_problem
 
 
 def both(data, policy, discount, table=None):
@@ -91,3 +91,15 @@ def test_a_large_table_of_which_little_is_logged_is_open_to_all(kind):
     estimate = gd.evaluate(data, gd.TabularPolicy(target), kind(0.9))
     assert known(estimate.diagnostics).num_features < 100
     assert estimate.value == pytest.approx(walk.value(target, 0.9), abs=0.002)
+
+
+def test_the_ratio_from_some_starts_is_that_of_a_log_with_these_starts():
+    mdp, target, dist = random_problem(3)
+    data = mdp.sample(500, dist, np.random.default_rng(0))
+    policy, starts = gd.TabularPolicy(target), known(data.initial_states)
+    problem = gd.Problem(data, policy)
+    model = problem.empirical(0.9)
+    np.testing.assert_allclose(model.ratio_from(np.ones(500)), problem.tabular_solution(0.9).ratio)
+    low = starts < 2
+    own = gd.Problem(replace(data, initial_states=starts[low]), policy).tabular_solution(0.9)
+    np.testing.assert_allclose(model.ratio_from(low.astype(float)), own.ratio, atol=1e-12)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import gradientdice as gd
+from gradientdice.data.fields import ARRAYS
 
 SUFFIXES = (".npz", ".parquet", ".csv")
 
@@ -65,5 +66,5 @@ def _damage(content: bytearray, rng: np.random.Generator) -> str:
 
 def same_logs(first: gd.Transitions, second: gd.Transitions) -> bool:
     """Whether two logs hold the same numbers."""
-    names = first.__dataclass_fields__
+    names = ARRAYS
     return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in names if name != "truncated")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,12 +13,14 @@ from gradientdice.cli.options import (
     Columns,
     Confidence,
     Discount,
+    Discounts,
     EffortOption,
     Force,
     Json,
     Log,
     PolicyOption,
-    column_names,
+    Report,
+    read_log,
 )
 from gradientdice.effort import Effort
 
@@ -39,22 +40,22 @@ class Interval(StrEnum):
 def evaluate(
     log: Log,
     policy: PolicyOption,
-    discount: Discount,
+    discount: Discounts,
     column: Columns = None,
     confidence: Confidence = 0.95,
     interval: Annotated[Interval, typer.Option("--interval", help="How the interval is made.")] = Interval.skew,
     effort: EffortOption = Effort.NORMAL,
-    report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report here.")] = None,
+    report: Report = None,
     json: Json = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 if the verdict is 'do not trust'.")] = False,
     force: Force = False,
 ) -> None:
-    """The value of a policy from a log, with an interval and a verdict."""
+    """The value of a policy from a log, with an interval and a verdict; a curve over several discounts."""
     import gradientdice as gd
     from gradientdice.estimators.doubly_robust.search import searching
     from gradientdice.evaluation.compare import compare_problem
-    from gradientdice.evaluation.estimators import chosen_estimator
-    from gradientdice.evaluation.evaluate import evaluate_problem
+    from gradientdice.evaluation.curve import DiscountCurve, require_discounts
+    from gradientdice.evaluation.evaluate import evaluate_discounts
     from gradientdice.evaluation.interval import Intervals
     from gradientdice.inference.intervals import require_confidence
     from gradientdice.policies.specification import load_policy
@@ -66,21 +67,26 @@ def evaluate(
         Interval.bootstrap: gd.BootstrapInterval,
         Interval.likelihood: gd.EmpiricalLikelihood,
     }
+    discounts = require_discounts(discount)
     if report is not None:
         require_free(report, force=force)
-    data, target = gd.load(log, columns=column_names(column)), load_policy(policy, log)
+    data, target = read_log(log, column), load_policy(policy, log)
     # One problem for both: the search and the moments are shared with the comparison.
-    problem = gd.Problem(data, target, search=searching(discount), effort=effort)
+    problem = gd.Problem(data, target, search=searching(discounts[0]), effort=effort)
     intervals = Intervals(methods[interval](), require_confidence(confidence))
-    estimate = evaluate_problem(problem, chosen_estimator(None, discount), intervals)
-    typer.echo(estimate.to_json() if json else str(estimate))
+    estimates = evaluate_discounts(problem, discounts, intervals)
+    found = estimates[0] if len(estimates) == 1 else DiscountCurve(tuple(estimates))
+    typer.echo(found.to_json() if json else str(found))
     if report is not None:
-        comparison = compare_problem(problem, _estimators(discount), Intervals(confidence=confidence))
-        estimate.report(report, comparison=comparison, force=force)
+        if isinstance(found, DiscountCurve):
+            found.report(report, force=force)
+        else:
+            comparison = compare_problem(problem, _estimators(discounts[0]), Intervals(confidence=confidence))
+            found.report(report, comparison=comparison, force=force)
         typer.echo(f"Wrote {report}.", err=True)
-    if not estimate.status.ok:
+    if not all(estimate.status.ok for estimate in estimates):
         raise typer.Exit(FAILED)
-    if strict and estimate.verdict is gd.Verdict.DO_NOT_TRUST:
+    if strict and any(estimate.verdict is gd.Verdict.DO_NOT_TRUST for estimate in estimates):
         raise typer.Exit(NOT_TRUSTED)
 
 
@@ -97,7 +103,7 @@ def compare(
     import gradientdice as gd
     from gradientdice.policies.specification import load_policy
 
-    data, target = gd.load(log, columns=column_names(column)), load_policy(policy, log)
+    data, target = read_log(log, column), load_policy(policy, log)
     table = gd.compare(data, target, _estimators(discount), confidence=confidence, effort=effort)
     if json:
         typer.echo(table.to_json(orient="records", indent=2))

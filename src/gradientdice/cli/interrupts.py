@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 INTERRUPTED = 130  # what a shell reports for a process that SIGINT ended
 # So long a command has to end by itself, and to remove the file that it was writing.
-GRACE_SECONDS = 1.5
+GRACE_SECONDS = 1.0
 
 
 @contextmanager

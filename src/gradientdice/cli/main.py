@@ -11,6 +11,7 @@ from gradientdice.cli import reproduce
 from gradientdice.cli.evaluate import compare, evaluate
 from gradientdice.cli.interrupts import ends_soon_when_interrupted
 from gradientdice.cli.options import BROKEN, REFUSED
+from gradientdice.cli.rank import rank, select
 from gradientdice.errors import InputError
 
 DEBUG = "--debug"
@@ -18,6 +19,8 @@ DEBUG = "--debug"
 app = typer.Typer(help="How well would this policy do? Off-policy evaluation from logged data.", no_args_is_help=True)
 app.command()(evaluate)
 app.command()(compare)
+app.command()(rank)
+app.command()(select)
 app.add_typer(reproduce.app, name="reproduce")
 
 

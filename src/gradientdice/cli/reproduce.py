@@ -13,10 +13,13 @@ from gradientdice.experiments.registry import EXPERIMENTS, Experiment
 
 app = typer.Typer(help="Run experiments and write tables, figures and a results page.", no_args_is_help=True)
 
-Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for tables, figures and the page.")]
+Output = Annotated[
+    Path, typer.Option("--output", "-o", help="Folder for tables, figures and the page.", readable=False)
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace results of other settings.")]
 Page = Annotated[
-    Path | None, typer.Option("--page", help="Also write the page here, its figures in a folder beside it.")
+    Path | None,
+    typer.Option("--page", help="Also write the page here, its figures in a folder beside it.", readable=False),
 ]
 
 

@@ -12,6 +12,7 @@ them that is sampled with replacement, or a file that is read twice. But not eve
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,12 @@ MOST_RECURRING = 0.1
 # Of the further rows in a cell (state, action, next state), so many must have a reward of their own for rewards to be
 # noise: rows copied up to twenty times do, a few possible rewards in a cell with many rows do not.
 LEAST_NOISE = 0.05
+# So many columns of the states, evenly spaced, tell most rows apart that are not copies.
+FEW_COLUMNS = 4
+# Numbers that are looked at together: with what is computed from them they fit into a processor's cache.
+BLOCK_NUMBERS = 1 << 16
+
+Rows = Int[np.ndarray, " m"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,16 +50,13 @@ class Copies:
 
 def row_copies(data: Transitions, counted: Bool[np.ndarray, " n"]) -> Copies:
     """The copies among the rows of a log that count."""
-    chosen = np.flatnonzero(counted)
     group, is_copy = np.arange(len(data)), np.zeros(len(data), dtype=bool)
-    fractions = [_has_fraction(part[chosen]) for part in (data.states, data.rewards)]
-    if not any(part.any() for part in fractions):
+    chosen = np.flatnonzero(counted)
+    if not (_any_fraction(data.states) or _any_fraction(data.rewards)) or _all_differ(data, chosen):
         return Copies(group, is_copy)
-    state, reward = _hashed(data.states[chosen]), _hashed(data.rewards[chosen])
-    ordered = np.sort(mixed(state) + reward)
-    if (ordered[1:] != ordered[:-1]).all():
-        return Copies(group, is_copy)
-    action, following = _hashed(data.actions[chosen]), _hashed(data.next_states[chosen])
+    fractions = [_has_fraction(part, chosen) for part in (data.states, data.rewards)]
+    parts = (data.states, data.rewards, data.actions, data.next_states)
+    state, reward, action, following = (_hashed(part, chosen) for part in parts)
     # What follows an end is not used and may be anything.
     cell = mixed(mixed(mixed(state) + action) + np.where(data.ended[chosen], np.uint64(1), following))
     row = mixed(cell + reward)
@@ -88,20 +92,52 @@ def _rewards_are_noise(cell: np.ndarray, row: np.ndarray) -> bool:
     return rows - cells >= LEAST_NOISE * (len(row) - cells) and rows > cells
 
 
-def _has_fraction(values: Num[np.ndarray, "n ..."]) -> Bool[np.ndarray, " n"]:
-    if values.dtype.kind in "iu":
-        return np.zeros(len(values), dtype=bool)
-    return (values != np.floor(values)).reshape(len(values), -1).any(axis=1)
+def _all_differ(data: Transitions, chosen: Rows) -> bool:
+    """Whether no two of these rows have the same state and reward.
+
+    The rewards alone or a few columns tell most rows apart; the rest of a wide state is read where they do not.
+    """
+    states = data.states.reshape(len(data), -1)
+    width = states.shape[1]
+    few = np.linspace(0, width - 1, min(FEW_COLUMNS, width)).astype(np.int64)
+    for columns in (slice(0), few, slice(None)):
+        key = mixed(_hashed(data.rewards, chosen)) + _hashed(states[:, columns], chosen)
+        _, index, count = np.unique(key, return_inverse=True, return_counts=True)
+        chosen = chosen[count[index] > 1]
+        if not len(chosen):
+            return True
+    return False
 
 
-def _hashed(values: Num[np.ndarray, "n ..."]) -> UInt64[np.ndarray, " n"]:
+def _any_fraction(values: Num[np.ndarray, "n ..."]) -> bool:
+    """Whether there is a number with a fraction: the first rows mostly tell."""
+    return any((block != np.floor(block)).any() for _, block in _blocks(values, np.arange(len(values))))
+
+
+def _has_fraction(values: Num[np.ndarray, "n ..."], chosen: Rows) -> Bool[np.ndarray, " m"]:
+    found = np.zeros(len(chosen), dtype=bool)
+    for rows, block in _blocks(values, chosen):
+        found[rows] = (block != np.floor(block)).any(axis=1)
+    return found
+
+
+def _hashed(values: Num[np.ndarray, "n ..."], chosen: Rows) -> UInt64[np.ndarray, " m"]:
     """A 64-bit hash of each row's numbers: of a million rows two that differ agree with a chance of 3 in 10⁸."""
-    columns = values.reshape(len(values), -1).T
-    total = np.zeros(len(values), dtype=np.uint64)
-    for column in columns:
+    total = np.zeros(len(chosen), dtype=np.uint64)
+    for rows, block in _blocks(values, chosen):
         # −0 and 0 are one number.
-        total = mixed(total + (np.asarray(column, dtype=np.float64) + 0.0).view(np.uint64))
+        for column in np.ascontiguousarray(block.T, dtype=np.float64) + 0.0:
+            total[rows] = mixed(total[rows] + column.view(np.uint64))
     return total
+
+
+def _blocks(values: Num[np.ndarray, "n ..."], chosen: Rows) -> Iterator[tuple[slice, Num[np.ndarray, "m width"]]]:
+    """The numbers of the chosen rows, some rows at a time, and which of these they are."""
+    flat = values.reshape(len(values), -1)
+    size = max(1, BLOCK_NUMBERS // max(1, flat.shape[1]))
+    for start in range(0, len(chosen), size):
+        rows = slice(start, start + size)
+        yield rows, flat[chosen[rows]]
 
 
 def mixed(values: UInt64[np.ndarray, " n"]) -> UInt64[np.ndarray, " n"]:

@@ -8,6 +8,10 @@ from gradientdice.arrays import as_array, as_floats, as_numbers
 from gradientdice.errors import InputError, first_bad_row
 
 REQUIRED = ("states", "actions", "rewards", "next_states")
+# The fields that are arrays, in the order of `Transitions`.
+ARRAYS = (*REQUIRED, "initial_states", "terminated", "truncated", "episodes", "weights", "behavior_log_probs")
+# The words of the codes, where a log had words.
+BOOKS = ("action_names", "state_names")
 _FLOAT = ("rewards", "weights", "behavior_log_probs")
 _BOOL = ("terminated", "truncated")
 _WORDS = {"true": True, "t": True, "yes": True, "y": True, "1": True} | {
@@ -26,10 +30,10 @@ def as_field(name: str, value: object) -> np.ndarray:
         return _as_flags(name, array)
     if name == "episodes":
         return _as_episodes(array)
-    if _are_words(array) and name == "actions":
+    if are_words(array) and name == "actions":
         raise InputError(
             "actions must hold numbers, not words: number them in the order of the policy's columns, for example by "
-            'actions = [["left", "right"].index(word) for word in actions].'
+            'actions = [["left", "right"].index(word) for word in actions]. gradientdice.load does that by itself.'
         )
     array = as_numbers(name, array)
     if array.dtype.kind == "b" or array.dtype == np.uint64:
@@ -43,7 +47,7 @@ def as_field(name: str, value: object) -> np.ndarray:
 def _as_flags(name: str, array: np.ndarray) -> np.ndarray:
     if array.dtype == bool:
         return array
-    if _are_words(array):
+    if are_words(array):
         known = [_WORDS.get(str(word).strip().lower()) for word in array.ravel()]
         bad = np.array([flag is None for flag in known]).reshape(array.shape)
         flags = np.array([bool(flag) for flag in known]).reshape(array.shape)
@@ -52,12 +56,12 @@ def _as_flags(name: str, array: np.ndarray) -> np.ndarray:
         bad = (flags != 0) & (flags != 1)
     if bad.any():
         row = first_bad_row(bad)
-        raise InputError(f"{name} must be true or false; row {row} is {array[row]!r}.")
+        raise InputError(f"{name} must be true or false; row {row} is {array[row]!r:.60}.")
     return flags.astype(bool)
 
 
 def _as_episodes(array: np.ndarray) -> np.ndarray:
-    if _are_words(array):
+    if are_words(array):
         _, first, index = np.unique(array.astype(str), return_index=True, return_inverse=True)
         return np.argsort(np.argsort(first))[index]
     array = as_numbers("episodes", array)
@@ -67,7 +71,8 @@ def _as_episodes(array: np.ndarray) -> np.ndarray:
     return whole
 
 
-def _are_words(array: np.ndarray) -> bool:
+def are_words(array: np.ndarray) -> bool:
+    """Whether an array holds text."""
     return array.dtype.kind in "US" or (array.dtype.kind == "O" and all(isinstance(word, str) for word in array.flat))
 
 
@@ -96,3 +101,17 @@ def as_next_states(value: object, states: np.ndarray, terminated: np.ndarray | N
     filled = np.array(array, dtype=np.result_type(array, states))
     filled[rows] = states[rows]
     return filled
+
+
+def as_names(name: str, value: object, codes: np.ndarray) -> tuple[str, ...]:
+    """A code book as it is kept: the word of each code; an error unless it has one for every code."""
+    words = tuple(value) if isinstance(value, (list, tuple)) else ()
+    if not words or not all(isinstance(word, str) for word in words) or len(set(words)) < len(words):
+        raise InputError(f"{name} must list different words, one per code, not {value!r:.60}.")
+    if codes.ndim != 1 or codes.dtype.kind not in "iu":
+        raise InputError(f"{name} are for whole numbers, and this log has {codes.dtype} of shape {codes.shape}.")
+    outside = (codes < 0) | (codes >= len(words))
+    if outside.any():
+        row = first_bad_row(outside)
+        raise InputError(f"{name} has {len(words)} words, and row {row} has the code {codes[row]}.")
+    return words

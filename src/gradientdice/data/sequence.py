@@ -32,26 +32,17 @@ def breaks(data: Transitions, before: Rows, after: Rows) -> Bool[np.ndarray, " m
     return apart.reshape(len(before), -1).any(axis=1)
 
 
-def in_time_order(data: Transitions) -> bool:
-    """Whether the rows of the episodes follow each other; if they do not, their first rows need not be starts.
-
-    In a small or slow chain some rows seem to follow each other by chance, and so the breaks are counted against those
-    between rows of an episode that are picked at random.
-    """
-    assert data.episodes is not None
-    order = np.argsort(data.episodes, kind="stable")
-    return _follow_each_other(data, order, data.episodes)
-
-
 def time_order(data: Transitions) -> Rows | None:
     """The rows, episode after episode, each in time order; None if they do not follow each other.
 
-    A log without episodes is taken for one run, cut where a row does not follow the one before it.
+    A log without episodes is taken for one run, cut where a row does not follow the one before it. Where the rows of
+    episodes do not follow each other, their first rows need not be starts.
     """
-    if data.episodes is not None:
-        return np.argsort(data.episodes, kind="stable") if in_time_order(data) else None
-    order = np.arange(len(data))
-    return order if _follow_each_other(data, order, np.zeros(len(data), dtype=np.int64)) else None
+    if data.episodes is None:
+        order, run = np.arange(len(data)), np.zeros(len(data), dtype=np.int64)
+    else:
+        order, run = np.argsort(data.episodes, kind="stable"), data.episodes
+    return order if _follow_each_other(data, order, run) else None
 
 
 def follows_in_time(data: Transitions, order: Rows) -> Bool[np.ndarray, " steps"]:
@@ -72,7 +63,11 @@ def is_over(data: Transitions) -> Bool[np.ndarray, " n"]:
 
 
 def _follow_each_other(data: Transitions, order: Rows, run: np.ndarray) -> bool:
-    """Whether the rows of each run, in this order, break less often than by chance."""
+    """Whether the rows of each run, in this order, break less often than by chance.
+
+    In a small or slow chain some rows seem to follow each other by chance, and so the breaks are counted against those
+    between rows of a run that are picked at random.
+    """
     _, index, length = np.unique(run[order], return_inverse=True, return_counts=True)
     steps = np.flatnonzero((index[:-1] == index[1:]) & ~is_over(data)[order[:-1]])
     if not len(steps):

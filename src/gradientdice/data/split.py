@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from jaxtyping import Int
 
+from gradientdice.data.fields import ARRAYS
 from gradientdice.errors import InputError, require_choice, require_count, require_number
 
 if TYPE_CHECKING:
@@ -41,6 +42,5 @@ def split(
 
 def some_rows(data: Transitions, kept: Int[np.ndarray, " m"]) -> Transitions:
     """These rows of a log, in this order; the initial states stay as they are."""
-    found = {field.name: getattr(data, field.name) for field in fields(data)}
-    each = {name: array[kept] for name, array in found.items() if array is not None and name != "initial_states"}
-    return type(data)(**{**each, "initial_states": data.initial_states})
+    found = {name: getattr(data, name) for name in ARRAYS if name != "initial_states"}
+    return replace(data, **{name: array[kept] for name, array in found.items() if array is not None})

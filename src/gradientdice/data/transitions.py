@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,8 +13,9 @@ from jaxtyping import Bool, Float, Integer, Num
 from numpy.typing import ArrayLike
 
 from gradientdice.arrays import as_numbers, require_moderate
-from gradientdice.data.fields import REQUIRED, as_field, as_next_states
-from gradientdice.data.sequence import in_time_order
+from gradientdice.data.digest import log_digest
+from gradientdice.data.fields import ARRAYS, REQUIRED, as_field, as_names, as_next_states
+from gradientdice.data.sequence import time_order
 from gradientdice.data.units import Units, independent_units
 from gradientdice.errors import InputError, first_bad_row, require_finite
 
@@ -40,6 +42,9 @@ class Transitions:
         weights: (n,) how many times each row counts; 1 each if left out. The first state of an episode counts as often
             as its row; initial_states that are given count once each.
         behavior_log_probs: (n,) log-probability of the logged action, for the estimators that need it.
+        action_names: the word of each action's code, where actions were words; None where they were numbers.
+        state_names: the same for states.
+        notes: what a reader of the log guessed or changed, in phrases.
 
     Example:
         >>> import gradientdice as gd
@@ -59,9 +64,9 @@ class Transitions:
     episodes: Integer[np.ndarray, " n"] | None = None
     weights: Float[np.ndarray, " n"] | None = None
     behavior_log_probs: Float[np.ndarray, " n"] | None = None
-
-    # Fields with one row per initial state, of which there may be any number.
-    _BY_START = ("initial_states",)
+    action_names: tuple[str, ...] | None = None
+    state_names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
 
     if TYPE_CHECKING:
         # Whatever NumPy takes is taken; the fields are arrays.
@@ -77,26 +82,31 @@ class Transitions:
             episodes: ArrayLike | None = None,
             weights: ArrayLike | None = None,
             behavior_log_probs: ArrayLike | None = None,
+            # Wider than what is taken, so that a dictionary of arrays may be spread into the call.
+            action_names: Sequence[str] | ArrayLike | None = None,
+            state_names: Sequence[str] | ArrayLike | None = None,
+            notes: Sequence[str] | ArrayLike = (),
         ) -> None: ...
 
     def __post_init__(self) -> None:
         if self.next_states is None:
             self._make_bandit()
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is None and field.name in REQUIRED:
-                raise InputError(f"{field.name} is None: a log needs one row of it per transition.")
-            if value is not None and field.name != "next_states":
-                self._set(field.name, as_field(field.name, value))
+        for name in ARRAYS:
+            value = getattr(self, name)
+            if value is None and name in REQUIRED:
+                raise InputError(f"{name} is None: a log needs one row of it per transition.")
+            if value is not None and name != "next_states":
+                self._set(name, as_field(name, value))
         self._set("next_states", as_next_states(self.next_states, self.states, self.terminated))
         self._check_shapes()
-        for field in fields(self):
-            array = getattr(self, field.name)
+        for name in ARRAYS:
+            array = getattr(self, name)
             if array is not None:
-                require_finite(field.name, array)
-                if field.name != "rewards":  # a problem says what to do with rewards
-                    require_moderate(field.name, array)
+                require_finite(name, array)
+                if name != "rewards":  # a problem says what to do with rewards
+                    require_moderate(name, array)
         self._check_values()
+        self._check_words()
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -120,7 +130,7 @@ class Transitions:
         """
         if self.initial_states is not None:
             return self.initial_states
-        if self.episodes is None or not in_time_order(self):
+        if self.episodes is None or self.time_order is None:
             return None
         first = self.first_rows
         if not self.row_weights[first].any():
@@ -150,6 +160,11 @@ class Transitions:
         return first
 
     @cached_property
+    def time_order(self) -> Integer[np.ndarray, " n"] | None:
+        """The rows, episode after episode, each in time order; None if they do not follow each other."""
+        return time_order(self)
+
+    @cached_property
     def units(self) -> Units:
         """Which rows belong together because they are not independent: those of an episode, and exact copies."""
         return independent_units(self)
@@ -158,6 +173,11 @@ class Transitions:
     def distinct_rows(self) -> Float[np.ndarray, " n"]:
         """How many rows of the log each of these stands for: 0 where it counts 0 times, or is a copy."""
         return self.units.distinct.astype(np.float64)
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of all columns: equal for equal logs, so that answers know whether they come from one log."""
+        return log_digest(self)
 
     def redirected(
         self, next_states: Num[np.ndarray, "n ..."], starts: Num[np.ndarray, "n0 ..."] | None
@@ -213,14 +233,14 @@ class Transitions:
                 raise InputError(f"{name} must have one or two dimensions, not shape {array.shape}; flatten each row.")
             if array is not None and array.ndim == 2 and array.shape[1] == 0:
                 raise InputError(f"{name} has rows without numbers (shape {array.shape}): give at least one column.")
-        for field in fields(self):
-            array = getattr(self, field.name)
-            if array is None or field.name in self._BY_START:
+        for name in ARRAYS:
+            array = getattr(self, name)
+            if array is None or name == "initial_states":
                 continue
             if len(array) != n:
-                raise InputError(f"{field.name} has {len(array)} rows but states has {n}: one row per transition.")
-            if field.name not in ("states", "actions", "next_states") and array.ndim != 1:
-                raise InputError(f"{field.name} must have shape ({n},), not {array.shape}.")
+                raise InputError(f"{name} has {len(array)} rows but states has {n}: one row per transition.")
+            if name not in ("states", "actions", "next_states") and array.ndim != 1:
+                raise InputError(f"{name} must have shape ({n},), not {array.shape}.")
         for name in ("next_states", "initial_states"):
             array = getattr(self, name)
             if array is not None and array.shape[1:] != self.states.shape[1:]:
@@ -248,8 +268,16 @@ class Transitions:
         if self.weights is not None:
             if (self.weights < 0).any():
                 row = first_bad_row(self.weights < 0)
-                raise InputError(f"weights must not be negative; row {row} is {self.weights[row]!r}.")
+                raise InputError(f"weights must not be negative; row {row} is {self.weights[row]!r:.60}.")
             if self.weights.sum() <= 0:
                 raise InputError("weights are all zero: at least one row must count.")
         if self.terminated is not None and self.truncated is not None and (self.terminated & self.truncated).any():
             self._set("truncated", self.truncated & ~self.terminated)
+
+    def _check_words(self) -> None:
+        for name, codes in (("action_names", self.actions), ("state_names", self.states)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, as_names(name, getattr(self, name), codes))
+        if not isinstance(self.notes, (list, tuple)) or not all(isinstance(note, str) for note in self.notes):
+            raise InputError(f"notes must be a tuple of phrases, not {self.notes!r:.60}.")
+        object.__setattr__(self, "notes", tuple(self.notes))

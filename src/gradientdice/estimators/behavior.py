@@ -53,7 +53,7 @@ def importance_ratios(
     if (logs > ROUNDING).any():
         row = first_bad_row(logs > ROUNDING)
         raise InputError(
-            f"behavior_log_probs are logarithms of probabilities and must not be above 0; row {row} is {logs[row]!r}."
+            f"behavior_log_probs are logarithms of probabilities and must not be above 0; row {row} is {logs[row]:.6g}."
         )
     # Below the smallest ordinary number 1/μ is not one either.
     impossible = logs < np.log(np.finfo(np.float64).tiny)
@@ -199,7 +199,7 @@ class Episodes:
 def require_behavior(behavior: object) -> None:
     """An error unless this is a way to estimate μ, or none."""
     if behavior is not None and not isinstance(behavior, BehaviorCloning):
-        raise InputError(f"behavior must be BehaviorCloning(…) or None, not {behavior!r}.")
+        raise InputError(f"behavior must be BehaviorCloning(…) or None, not {behavior!r:.60}.")
 
 
 def ratio_cautions(data: Transitions, ratios: Float[np.ndarray, " n"]) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ class BehaviorCloning:
         require_number("smoothing", self.smoothing, low=0)
         require_number("ridge", self.ridge, low=0, open_low=True)
         if not isinstance(self.features, RandomFourier):
-            raise InputError(f"features must be RandomFourier(…), not {self.features!r}.")
+            raise InputError(f"features must be RandomFourier(…), not {self.features!r:.60}.")
 
     def log_probabilities(self, data: Transitions, policy: TabularPolicy | DiscretePolicy) -> Float[np.ndarray, " n"]:
         """The logarithm of μ̂(a|s) of each row's action.

@@ -30,7 +30,7 @@ def _next_states(problem: Problem, estimator: Estimator, answer: Answer) -> Iter
     """Whether next states are those that followed, for answers that use them."""
     if estimator.discount == 0 or not answer.functions:
         return ()
-    return problem.once(("next states",), lambda: shifted_checks(problem.data))
+    return problem.once_for_log(("next states",), lambda: shifted_checks(problem.data))
 
 
 def _columns(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
@@ -40,12 +40,12 @@ def _columns(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable
         checks = late_actions_check(problem.data, problem.seed), gap_check(problem.data)
         return [check for check in checks if check is not None]
 
-    return problem.once(("columns",), found)
+    return problem.once_for_log(("columns",), found)
 
 
 def _copies(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
     """Whether rows are there several times."""
-    return copied_rows(problem.data)
+    return problem.once_for_log(("copies",), lambda: copied_rows(problem.data))
 
 
 def _enough_observations(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
@@ -70,7 +70,7 @@ def repeats(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[
 
 
 # Each gives the checks that apply to an answer. One that looks at the log alone computes its figure once, with
-# `problem.once`, since `compare` asks for every estimator's answer on one problem.
+# `problem.once_for_log`, since `compare` asks for every estimator's answer and `rank` for every policy's.
 Test = Callable[[Problem, Estimator, Answer], Iterable[Check]]
 # Those that look at rows and at what comes before and after them: a part of a large log shows as much.
 ROW_TESTS: tuple[Test, ...] = (_whole_state, _next_states, _columns, _copies)

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import html
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
+from gradientdice.evaluation.difference import Difference, subtract
+from gradientdice.evaluation.interval import Intervals
+from gradientdice.evaluation.metrics import metrics
 from gradientdice.inference.behavior import BehaviorValue
 from gradientdice.inference.checks import Check, Verdict, reasons, worst
 from gradientdice.inference.diagnostics import Diagnostics
+from gradientdice.inference.footprint import Footprint
+from gradientdice.inference.influence import Influence
 from gradientdice.inference.movement import Movement
+from gradientdice.inference.possible import PossibleRange
+from gradientdice.inference.share_sums import EachShare
+from gradientdice.inference.sources import ErrorSources, Sources
 from gradientdice.solvers.solution import Solution
 from gradientdice.solvers.status import Status
 
@@ -23,6 +32,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+# Of what `to_dict` gives; a field that changes its meaning makes a new one.
+SCHEMA_VERSION = 1
 NO_RATIO = (
     "the estimator has no ratio, so that nothing says how well the log covers the policy; what would help: compare"
 )
@@ -57,6 +68,18 @@ class Estimate:
         provenance: versions and settings.
         further_checks: the interval's width, and tests of what the answer assumes about the log.
         uncut_value: the value before it was cut to what the rewards allow; None if it lay inside.
+        influence: each row's and each initial state's share in the error, for functionals of your own; None if the
+            solver gives none, or the log was scanned. `influence.rows[i]` is, to first order, how much row i moved the
+            value away from what all other logs of this size would say on average; without row i the value would be
+            about that much lower. The shares of one kind add up to 0. The variance of the sampling error is the sum of
+            the squared shares of independent units: see `unit_shares`.
+        improvement: the value less the behaviour's own, with its paired interval; None where the behaviour's value is
+            not known, there are no influence values or the log was scanned.
+        sources: what the interval was made of.
+        intervals: how it was made.
+        possible: the range of values that the rewards allow.
+        footprint: which rows carry the answer, when in the episodes and where; None without a ratio, or if the log was
+            scanned.
     """
 
     value: float
@@ -81,6 +104,31 @@ class Estimate:
     cautions: tuple[str, ...] = ()
     further_checks: tuple[Check, ...] = ()
     uncut_value: float | None = None
+    influence: Influence | None = field(default=None, repr=False)
+    improvement: Difference | None = None
+    sources: Sources | None = field(default=None, repr=False)
+    intervals: Intervals = field(default_factory=Intervals, repr=False)
+    possible: PossibleRange = PossibleRange(-np.inf, np.inf)
+    footprint: Footprint | None = field(default=None, repr=False)
+
+    def __sub__(self, other: object) -> Difference:
+        """The difference of two values from one log, paired by the log's units.
+
+        Both must be estimates from the same log (the same columns in the same order, whichever objects hold them), at
+        the same discount and confidence.
+        """
+        return subtract(self, other) if isinstance(other, Estimate) else NotImplemented
+
+    @property
+    def unit_shares(self) -> EachShare:
+        """The influence values summed by independent unit, as the interval has them; empty if none are kept.
+
+        The first array has a share for each episode (each row, without episodes; copies are one unit). A second one
+        has a share for each initial state, where these are given apart from the rows. With n units s of a kind, the
+        variance of the sampling error is the sum over kinds of n/(n−1) Σ (s − s̄)². With a table, shares of pairs that
+        have few rows are enlarged, because their own mean was fitted to them.
+        """
+        return self.sources.samples if isinstance(self.sources, ErrorSources) else []
 
     @property
     def checks(self) -> list[Check]:
@@ -141,6 +189,8 @@ class Estimate:
         if self.behavior is not None and self.discount < 1:
             rows.append(("behaviour's value", self.behavior_text))
         rows.append(("mean logged reward", f"{self.behavior_mean:.6g}"))
+        if self.improvement is not None:
+            rows.append(("improvement", self.improvement.text))
         rows.append(("verdict", str(self.verdict)))
         rows += [("  because", reason) for reason in self.reasons]
         units = f"{self.num_rows:,} transitions"
@@ -167,8 +217,10 @@ class Estimate:
         return f"<table>{cells}</table>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; the per-row ratio is left out."""
+        """Plain JSON types, as `schema` describes them; the per-row ratio is left out."""
+        within = None if self.behavior is None else self.behavior.interval
         return {
+            "schema_version": SCHEMA_VERSION,
             "value": self.value,
             "uncut_value": self.uncut_value,
             "interval": None if self.interval is None else list(self.interval),
@@ -178,8 +230,9 @@ class Estimate:
             "discount": self.discount,
             "total": self.total,
             "behavior_value": None if self.behavior is None else self.behavior.value,
-            "behavior_interval": None if self.behavior is None else self.behavior.interval,
+            "behavior_interval": None if within is None else list(within),
             "behavior_mean": self.behavior_mean,
+            "improvement": None if self.improvement is None else self.improvement.to_dict(),
             "verdict": str(self.verdict),
             "reasons": self.reasons,
             "status": str(self.status),
@@ -198,8 +251,26 @@ class Estimate:
         """`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
+    @staticmethod
+    def schema() -> dict[str, Any]:
+        """The JSON schema of `to_dict`."""
+        text = files("gradientdice.evaluation").joinpath("estimate.schema.json").read_text(encoding="utf-8")
+        return json.loads(text)
+
+    def metrics(self) -> dict[str, float]:
+        """The figures as plain floats, for trackers of experiments; the verdict is 2 (trust), 1 (caution) or 0."""
+        return metrics(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row: the figures of `metrics`, the verdict in words, the estimator and its functions."""
+        import pandas as pd
+
+        words = {"verdict": str(self.verdict), "estimator": self.estimator, "functions": self.functions}
+        known = {"confidence": self.confidence, "discount": self.discount, "num_clusters": self.num_clusters}
+        return pd.DataFrame([{**self.metrics(), **known, "num_rows": self.num_rows, **words}])
+
     def plot(self) -> Figure:
-        """The value and its interval beside the logged mean, and the ratio's distribution: a matplotlib figure."""
+        """The value and its interval beside the behaviour's, and the ratio's distribution: a matplotlib figure."""
         from gradientdice.report.plots import estimate_figure
 
         return estimate_figure(self)

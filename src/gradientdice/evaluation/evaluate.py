@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack, overload
+
+import numpy as np
 
 from gradientdice.data.files.reading import as_path
 from gradientdice.data.scan.log import ScannedLog
@@ -13,11 +16,15 @@ from gradientdice.data.transitions import Transitions
 from gradientdice.effort import Effort, require_effort
 from gradientdice.errors import InputError
 from gradientdice.estimators.answer import Estimator
-from gradientdice.estimators.doubly_robust.search import searching
+from gradientdice.estimators.doubly_robust.automatic import Automatic
+from gradientdice.estimators.doubly_robust.search import search_functions, searching
+from gradientdice.estimators.doubly_robust.simulation import simulation_for
+from gradientdice.evaluation.curve import DiscountCurve, require_discounts
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.estimators import chosen_estimator
 from gradientdice.evaluation.finish import finish
 from gradientdice.evaluation.interval import Intervals
+from gradientdice.evaluation.returned import checked_answer
 from gradientdice.evaluation.scan.evaluate import evaluate_scanned
 from gradientdice.functions import Functions
 from gradientdice.inference.intervals import IntervalMethod, require_confidence, require_method
@@ -29,12 +36,38 @@ from gradientdice.problem.scan.asked import as_asked
 from gradientdice.solvers.saddle import SaddleObjective, Solver
 
 
+class _Options(TypedDict, total=False):
+    """The options of `evaluate` that do not change what it returns."""
+
+    functions: Functions | None
+    solver: Solver | None
+    interval: IntervalMethod | None
+    confidence: float
+    seed: int
+    effort: Effort | str
+    progress: bool | None
+    checkpoint: str | Path | None
+
+
+@overload
 def evaluate(
     data: Transitions | ScannedLog,
     policy: Policy,
     estimator: Estimator | SaddleObjective | None = None,
     *,
     discount: float | None = None,
+    **options: Unpack[_Options],
+) -> Estimate: ...
+@overload
+def evaluate(
+    data: Transitions, policy: Policy, estimator: None = None, *, discount: Sequence[float], **options: Unpack[_Options]
+) -> DiscountCurve: ...
+def evaluate(
+    data: Transitions | ScannedLog,
+    policy: Policy,
+    estimator: Estimator | SaddleObjective | None = None,
+    *,
+    discount: float | Sequence[float] | None = None,
     functions: Functions | None = None,
     solver: Solver | None = None,
     interval: IntervalMethod | None = None,
@@ -43,7 +76,7 @@ def evaluate(
     effort: Effort | str = Effort.NORMAL,
     progress: bool | None = None,
     checkpoint: str | Path | None = None,
-) -> Estimate:
+) -> Estimate | DiscountCurve:
     """How well would this policy do?
 
     Args:
@@ -52,7 +85,8 @@ def evaluate(
         estimator: by default `Automatic`: GradientDICE where the functions are known, else doubly robust with
             kernel features and several candidates for Q; any of
             ESTIMATORS and RELATED, or an object of your own with `discount` and `answer(problem, solver)`.
-        discount: γ, if no estimator is given; 1 is the average reward.
+        discount: γ, if no estimator is given; 1 is the average reward. A list of them shares the passes over the log
+            and the learned model, and gives a `DiscountCurve`.
         functions: the function class; by default a table where states and actions are few whole numbers, else kernel
             features of many bandwidths, if the estimator needs any. `MLP` is for networks.
         solver: for saddle estimators, by default the closed form; for networks a cross-fitted doubly robust answer.
@@ -67,7 +101,7 @@ def evaluate(
             on; with a scanned log the same for the passes over it.
 
     Returns:
-        The value, its interval, diagnostics and a verdict.
+        The value, its interval, diagnostics and a verdict; for several discounts a `DiscountCurve` of them.
 
     Raises:
         InputError: if the input cannot be used; the message says what would work.
@@ -83,12 +117,21 @@ def evaluate(
     """
     method = SkewInterval() if interval is None else require_method(interval)
     intervals = Intervals(method, require_confidence(confidence), required=interval is not None)
-    chosen = chosen_estimator(estimator, discount)
     if isinstance(data, ScannedLog):
+        if isinstance(discount, (Sequence, np.ndarray)):
+            raise InputError("A scanned log is evaluated at one discount: call evaluate for each, or load the log.")
+        chosen = chosen_estimator(estimator, discount)
         run = Run(None if checkpoint is None else as_path(checkpoint), progress)
         asked = as_asked(data, policy, functions, seed, run)
         return evaluate_scanned(asked, chosen, intervals, require_solver(solver))
     solver = _with_checkpoint(require_solver(solver), checkpoint)
+    if isinstance(discount, (Sequence, np.ndarray)):
+        if estimator is not None:
+            raise InputError("Several discounts are for the default: leave estimator= out, or give one discount.")
+        discounts = require_discounts(discount)
+        problem = Problem(data, policy, functions, seed, searching(discounts[0]), progress, require_effort(effort))
+        return DiscountCurve(tuple(evaluate_discounts(problem, discounts, intervals, solver)))
+    chosen = chosen_estimator(estimator, discount)
     problem = Problem(data, policy, functions, seed, searching(chosen.discount), progress, require_effort(effort))
     return evaluate_problem(problem, chosen, intervals, solver)
 
@@ -98,7 +141,25 @@ def evaluate_problem(
 ) -> Estimate:
     """The same for a problem that is built already, so that several answers share what it holds."""
     with explained_starts(problem.data, problem.policy):
-        return finish(problem, estimator, estimator.answer(problem, solver), intervals, solver)
+        answer = checked_answer(problem, estimator, estimator.answer(problem, solver))
+        return finish(problem, estimator, answer, intervals, solver)
+
+
+def evaluate_discounts(
+    problem: Problem, discounts: Sequence[float], intervals: Intervals, solver: Solver | None = None
+) -> list[Estimate]:
+    """The default's estimates at several discounts: they share each pass over the log, and the learned model.
+
+    The problem's own search, if it has one, is that of the first discount.
+    """
+    if not problem.is_searched or solver is not None or len(discounts) == 1:
+        return [evaluate_problem(problem, Automatic(discount), intervals, solver) for discount in discounts]
+    with explained_starts(problem.data, problem.policy):
+        searches = search_functions(problem, discounts, simulation_for(problem))
+    return [
+        evaluate_problem(replace(problem, search=lambda _, own=search: own), Automatic(discount), intervals)
+        for discount, search in zip(discounts, searches, strict=True)
+    ]
 
 
 def _with_checkpoint(solver: Any, checkpoint: str | Path | None) -> Any:

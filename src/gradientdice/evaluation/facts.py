@@ -10,6 +10,7 @@ from gradientdice.estimators.answer import Answer
 from gradientdice.inference.behavior import BehaviorValue, behavior_value
 from gradientdice.inference.checks import Check
 from gradientdice.inference.diagnostics import Diagnostics, diagnose
+from gradientdice.inference.footprint import Footprint, footprint
 from gradientdice.inference.movement import Movement, movements
 from gradientdice.inference.possible import PossibleRange
 from gradientdice.problem.problem import Problem
@@ -29,6 +30,8 @@ class LogFacts:
         diagnostics: how the ratio is spread over the rows; None without one.
         movements: where the target's mass moves.
         checks: of what the answer assumes about the log.
+        footprint: which rows carry the answer; None without a ratio for each of them.
+        notes: how the log was read.
     """
 
     possible: PossibleRange
@@ -40,6 +43,8 @@ class LogFacts:
     diagnostics: Diagnostics | None
     movements: tuple[Movement, ...]
     checks: tuple[Check, ...]
+    footprint: Footprint | None = None
+    notes: tuple[str, ...] = ()
 
 
 def facts_in_memory(
@@ -52,8 +57,10 @@ def facts_in_memory(
     if ratio is not None and answer.evidence.mean_ratio is not None:
         diagnostics = diagnose(data, ratio, answer.evidence, answer.solution)
     return LogFacts(
-        possible=PossibleRange.of(data, discount),
-        behavior=behavior_value(data, discount, confidence),
+        possible=problem.once_for_log(("possible", discount), lambda: PossibleRange.of(data, discount)),
+        behavior=problem.once_for_log(
+            ("behavior", discount, confidence), lambda: behavior_value(data, discount, confidence)
+        ),
         mean_reward=mean,
         reward_deviation=float(np.sqrt(np.average((data.rewards - mean) ** 2, weights=weights))),
         rows=len(data),
@@ -61,4 +68,6 @@ def facts_in_memory(
         diagnostics=diagnostics,
         movements=() if ratio is None else movements(data, ratio, weights),
         checks=checks,
+        footprint=None if ratio is None else footprint(data, ratio, answer.influence, discount),
+        notes=data.notes,
     )

@@ -9,13 +9,15 @@ from gradientdice.errors import InputError
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.estimators.doubly_robust.search import FunctionSearch
 from gradientdice.evaluation.assumptions import assumption_checks
+from gradientdice.evaluation.baseline import behavior_side
+from gradientdice.evaluation.difference import Compared, Difference, difference
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.facts import LogFacts, facts_in_memory
-from gradientdice.evaluation.interval import ErrorShares, Intervals, WholeInterval, whole_interval
+from gradientdice.evaluation.interval import Intervals, WholeInterval, error_sources, interval_notes, whole_interval
 from gradientdice.inference.checks import Check
 from gradientdice.inference.evidence import Evidence
 from gradientdice.inference.misfit import bellman_misfit
-from gradientdice.inference.unlogged import UnloggedError, repeats_of, unlogged_error
+from gradientdice.inference.unlogged import UnloggedError, repeats_of, unseen_outcomes
 from gradientdice.inference.width import width_checks
 from gradientdice.problem.problem import Problem
 from gradientdice.provenance import provenance
@@ -30,10 +32,11 @@ def finish(
     answer = with_evidence(problem, estimator, answer, intervals.confidence)
     whole = None
     if answer.influence is not None:
-        search, shares = _search_behind(problem, answer), ErrorShares.of(answer.influence, problem)
-        whole = whole_interval(problem, estimator.discount, answer, intervals, shares, search)
+        search = _search_behind(problem, answer)
+        sources = error_sources(problem, estimator.discount, answer, intervals, search)
+        whole = whole_interval(sources, intervals)
         known = replace(answer.evidence, room=whole.room)
-        answer = replace(answer, evidence=known, notes=(*answer.notes, *whole.notes))
+        answer = replace(answer, evidence=known, notes=(*answer.notes, *interval_notes(sources, intervals)))
     elif intervals.required:
         raise InputError(
             f"interval= cannot be used: {answer.method or repr(estimator)} gives no influence values here. Leave it "
@@ -42,7 +45,8 @@ def finish(
     checks = assumption_checks(problem, estimator, answer)
     facts = facts_in_memory(problem, estimator.discount, answer, intervals.confidence, checks)
     made = provenance(seed=problem.seed, solver=repr(solver), rows=facts.rows)
-    return assembled(answer, whole, facts, estimator, intervals.confidence, made)
+    estimate = assembled(answer, whole, facts, estimator, intervals, made)
+    return replace(estimate, improvement=_improvement(problem, estimate))
 
 
 def assembled(
@@ -50,17 +54,17 @@ def assembled(
     whole: WholeInterval | None,
     facts: LogFacts,
     estimator: Estimator,
-    confidence: float,
+    intervals: Intervals,
     made: dict[str, Any],
 ) -> Estimate:
-    """An estimate from its parts.
+    """An estimate from its parts, for a log in memory and for a scanned one.
 
     Args:
         answer: with its evidence complete.
         whole: its interval; None without influence values.
         facts: the log beside it.
         estimator: what answered.
-        confidence: of the interval.
+        intervals: how the interval was made.
         made: versions and settings.
     """
     possible = facts.possible
@@ -70,7 +74,7 @@ def assembled(
         interval=None if whole is None else possible.cut_interval(whole.ends),
         standard_error=None if whole is None else whole.standard_error,
         sampling_error=None if whole is None else whole.sampling_error,
-        confidence=confidence,
+        confidence=intervals.confidence,
         discount=estimator.discount,
         estimator=answer.method or repr(estimator),
         functions=answer.functions,
@@ -83,7 +87,11 @@ def assembled(
         num_rows=facts.rows,
         num_clusters=facts.units,
         movements=facts.movements,
-        notes=answer.notes if outside is None else (*answer.notes, f"{outside.meaning}: it was cut to the nearest"),
+        notes=(
+            *facts.notes,
+            *answer.notes,
+            *(() if outside is None else (f"{outside.meaning}: it was cut to the nearest",)),
+        ),
         cautions=answer.cautions,
         provenance=made,
         further_checks=(
@@ -92,7 +100,20 @@ def assembled(
             *facts.checks,
         ),
         uncut_value=None if outside is None else answer.value,
+        influence=answer.influence,
+        sources=None if whole is None else replace(whole.sources, value=possible.cut(answer.value)),
+        intervals=intervals,
+        possible=possible,
+        footprint=facts.footprint,
     )
+
+
+def _improvement(problem: Problem, estimate: Estimate) -> Difference | None:
+    """The difference to the behaviour's own value; None where one of the two has no shares in the error."""
+    behavior = None if estimate.sources is None else behavior_side(problem, estimate.discount)
+    if behavior is None:
+        return None
+    return difference(Compared.of(estimate), behavior, estimate.discount, estimate.intervals, estimate.possible)
 
 
 def _width(answer: Answer, whole: WholeInterval | None, facts: LogFacts) -> list[Check]:
@@ -154,4 +175,6 @@ def _with_unlogged(
 
 def _unlogged_error(problem: Problem, discount: float, unlogged: float, confidence: float) -> UnloggedError:
     assert problem.support is not None
-    return unlogged_error(problem.tabular_solution(discount), unlogged, repeats_of(problem), confidence)
+    solved = problem.tabular_solution(discount)
+    outcomes = unseen_outcomes(solved, repeats_of(problem)).error(confidence)
+    return UnloggedError(unlogged * solved.spread, outcomes)

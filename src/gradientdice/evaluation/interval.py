@@ -3,23 +3,31 @@
 The interval starts as that of the influence values. It then has room for starts that a few initial states do not show,
 and is widened for the misfit of searched features and for what a table's log does not contain. With searched features
 an estimator other than the default also spans the default's interval, which alone allows for the search.
+
+`error_sources` says what an interval is made of, and `whole_interval` makes it: that of a value, and that of a
+difference of two (`evaluation/difference.py`), in the same way.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 from scipy.stats import norm
 
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.search import FunctionSearch
 from gradientdice.inference.influence import Influence
 from gradientdice.inference.intervals import IntervalMethod, standard_error
+from gradientdice.inference.room import Room, UnseenStarts, margin
 from gradientdice.inference.share_sums import Samples
 from gradientdice.inference.skew_interval import SkewInterval
 from gradientdice.inference.small_samples import interval_shares
+from gradientdice.inference.sources import ErrorSources, Sources
 from gradientdice.inference.tails import skewness
 from gradientdice.inference.units import alike_starts, unseen_starts
+from gradientdice.inference.unlogged import repeats_of, unseen_outcomes
 from gradientdice.problem.problem import Problem
 
 Ends = tuple[float, float]
@@ -54,14 +62,14 @@ class WholeInterval:
         standard_error: the same with all else that widens the interval: as many of them as there would be sampling
             errors in an interval of sampling noise.
         room: how much wider it is than sampling noise alone would make it, on the side where that is less.
-        notes: how it was made.
+        sources: what it was made of.
     """
 
     ends: Ends
     sampling_error: float
     standard_error: float
     room: float
-    notes: tuple[str, ...]
+    sources: Sources
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,47 +90,95 @@ class ErrorShares:
         return cls(interval_shares(influence, problem), alike_starts(influence))
 
 
-def whole_interval(
-    problem: Problem,
-    discount: float,
-    answer: Answer,
-    intervals: Intervals,
-    shares: ErrorShares,
-    search: FunctionSearch | None = None,
-) -> WholeInterval:
-    """The interval of an answer with influence values.
+def error_sources(
+    problem: Problem, discount: float, answer: Answer, intervals: Intervals, search: FunctionSearch | None
+) -> ErrorSources:
+    """What the interval of an answer with influence values is made of.
 
     Args:
         problem: what was answered.
         discount: γ.
         answer: with its evidence complete.
         intervals: how the sampling error's interval is made.
-        shares: in the answer's error.
         search: the search that chose the answer's functions, if one did.
     """
-    samples = shares.samples
-    sampling, error = intervals.of(answer.value, samples, problem.seed), standard_error(samples)
-    low, high = sampling if search is None else _spanned(sampling, answer, search, intervals, problem)
-    below, above, notes = _unseen_starts(problem, discount, shares.alike, intervals.confidence)
-    margin = answer.evidence.allowance + answer.evidence.unlogged_error
-    ends = low - below - margin, high + above + margin
+    assert answer.influence is not None
+    samples = interval_shares(answer.influence, problem)
+    room = room_beside(problem, discount, answer, intervals.confidence, alike_starts(answer.influence))
+    if search is not None:
+        spanned = _spanned(samples, answer, search, intervals, problem)
+        room = replace(room, spanned=spanned, spanned_at=intervals.confidence)
+        if answer.influence is search.chosen.answer.influence:
+            room = replace(room, distances=search.chosen.distances, undirected=search.chosen.undirected)
+    room = replace(room, answer=_answer_digest(problem, answer.influence))
+    return ErrorSources.of(answer.value, samples, room, problem.data.digest, problem.seed)
+
+
+def room_beside(problem: Problem, discount: float, answer: Answer, confidence: float, alike: int | None) -> Room:
+    """What an interval has room for beside sampling noise, for a log in memory and for a scanned one.
+
+    Args:
+        problem: what was answered.
+        discount: γ.
+        answer: with its evidence complete.
+        confidence: of the interval.
+        alike: how many initial states there are, if they are few and alike; else None.
+    """
+    evidence = answer.evidence
+    room = Room(
+        misfit=evidence.allowance / margin(1.0, confidence),
+        steps=evidence.unlogged_error,
+        starts=_unseen_starts(problem, discount, alike),
+    )
+    if evidence.unlogged_error == 0 or problem.support is None:
+        return room
+    solved = problem.tabular_solution(discount)
+    return replace(
+        room,
+        steps=(evidence.unlogged or 0.0) * solved.spread,
+        outcomes=(unseen_outcomes(solved, repeats_of(problem)),),
+    )
+
+
+def _answer_digest(problem: Problem, influence: Influence) -> str:
+    """Equal for the same answer for the same policy.
+
+    Influence values do not tell tables apart that differ in actions which were never logged alone.
+    """
+    found = hashlib.sha256(np.ascontiguousarray(influence.rows).data)
+    if problem.support is not None and not problem.support.complete:
+        found.update(np.ascontiguousarray(problem.support.probabilities).data)
+    return found.hexdigest()
+
+
+def whole_interval(sources: Sources, intervals: Intervals) -> WholeInterval:
+    """The interval of a value or of a difference: that of the sampling error, with room for all else."""
+    samples = sources.samples
+    sampling, error = intervals.of(sources.value, samples, sources.seed), standard_error(samples)
+    below, above = sources.room.sides(intervals.confidence)
+    ends = sampling[0] - below, sampling[1] + above
     width = sampling[1] - sampling[0]
     # How many standard errors the sampling interval has to each side, on average.
     errors = width / (2 * error) if error > 0 and width > 0 else float(norm.ppf(0.5 + intervals.confidence / 2))
-    notes = (*_skew_notes(samples, intervals), *notes)
-    room = max(0.0, min(sampling[0] - ends[0], ends[1] - sampling[1]))
-    return WholeInterval(ends, error, (ends[1] - ends[0]) / (2 * errors), room, notes)
+    return WholeInterval(ends, error, (ends[1] - ends[0]) / (2 * errors), max(0.0, min(below, above)), sources)
 
 
-def _spanned(interval: Ends, answer: Answer, search: FunctionSearch, intervals: Intervals, problem: Problem) -> Ends:
-    """The interval widened to the default's, if the answer is another."""
+def interval_notes(sources: Sources, intervals: Intervals) -> tuple[str, ...]:
+    """What the reader should know of how the interval was made."""
+    return (*_skew_notes(sources.samples, intervals), *_start_notes(sources.room, intervals.confidence))
+
+
+def _spanned(
+    samples: Samples, answer: Answer, search: FunctionSearch, intervals: Intervals, problem: Problem
+) -> tuple[float, float]:
+    """How much further the default's interval reaches below and above, if the answer is another."""
     default = search.chosen.answer
     assert default.influence is not None
     if answer.influence is default.influence:
-        return interval
-    samples = interval_shares(default.influence, problem)
-    low, high = intervals.of(default.value, samples, problem.seed)
-    return min(interval[0], low), max(interval[1], high)
+        return 0.0, 0.0
+    own = intervals.of(answer.value, samples, problem.seed)
+    low, high = intervals.of(default.value, interval_shares(default.influence, problem), problem.seed)
+    return max(0.0, own[0] - low), max(0.0, high - own[1])
 
 
 def _skew_notes(samples: Samples, intervals: Intervals) -> tuple[str, ...]:
@@ -136,26 +192,21 @@ def _skew_notes(samples: Samples, intervals: Intervals) -> tuple[str, ...]:
     )
 
 
-def _unseen_starts(
-    problem: Problem, discount: float, count: int | None, confidence: float
-) -> tuple[float, float, tuple[str, ...]]:
-    """Room below and above for starts that a few initial states, all alike, do not show; and a note.
-
-    With a table, they are worth no more than the best of its states and no less than the worst.
-    """
+def _unseen_starts(problem: Problem, discount: float, count: int | None) -> UnseenStarts | None:
+    """Starts that a few initial states, all alike, do not show, with what a table's states are worth; else None."""
     if count is None or problem.support is None or discount == 1:
-        return 0.0, 0.0, ()
+        return None
     solved = problem.tabular_solution(discount)
     if solved.initial_values is None:
-        return 0.0, 0.0, ()
-    unseen, here = unseen_starts(count, confidence), float(solved.initial_values[0])
-    scale = (1 - discount) * unseen
-    note = (
-        f"the {count} initial states are all alike, as they may be by chance: the interval has room for other starts "
-        f"with a probability of up to {unseen:.2g}"
-    )
+        return None
+    return UnseenStarts(count, (1 - discount) * (solved.values - float(solved.initial_values[0])))
+
+
+def _start_notes(room: Room, confidence: float) -> tuple[str, ...]:
+    """That the interval has room for other starts, if it has."""
+    if room.starts is None:
+        return ()
     return (
-        scale * max(0.0, here - float(solved.values.min())),
-        scale * max(0.0, float(solved.values.max()) - here),
-        (note,),
+        f"the {room.starts.count} initial states are all alike, as they may be by chance: the interval has room for "
+        f"other starts with a probability of up to {unseen_starts(room.starts.count, confidence):.2g}",
     )

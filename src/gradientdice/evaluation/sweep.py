@@ -155,7 +155,7 @@ def _checked_seeds(seeds: Any) -> list[int]:
     if isinstance(seeds, (int, np.integer)):
         return list(range(require_count("seeds", seeds, high=MOST_SEEDS)))
     if not isinstance(seeds, (list, tuple, range, np.ndarray)) or np.ndim(seeds) != 1:
-        raise InputError(f"seeds must be a whole number or a list of them, not {seeds!r}.")
+        raise InputError(f"seeds must be a whole number or a list of them, not {seeds!r:.60}.")
     if not len(seeds):
         raise InputError("seeds must not be empty: a sweep needs at least one.")
     return [require_count("seeds", seed, low=0) for seed in seeds]
@@ -166,7 +166,7 @@ def _checked_estimators(estimators: Any) -> list[SaddleObjective]:
     for estimator in found:
         if isinstance(estimator, type) or not isinstance(estimator, SaddleObjective):
             raise InputError(
-                f"estimators must be saddle objectives such as GradientDICE(0.9), not {estimator!r}: objects with "
+                f"estimators must be saddle objectives such as GradientDICE(0.9), not {estimator!r:.60}: objects with "
                 "discount, ridge, ratio_minimises, ratio(raw) and objective(terms)."
             )
         require_number("estimators: discount", estimator.discount, low=0, high=1)
@@ -178,7 +178,7 @@ def _checked_solvers(solver: Any) -> list[PrimalDual]:
     found = _as_list("solver", solver)
     for one in found:
         if not isinstance(one, PrimalDual):
-            raise InputError(f"solver must be PrimalDual(…) or a list of them, not {one!r}.")
+            raise InputError(f"solver must be PrimalDual(…) or a list of them, not {one!r:.60}.")
         if one.checkpoint is not None:
             raise InputError("solver: a sweep takes one folder for all of its runs, as sweep(…, checkpoint=folder).")
     return found

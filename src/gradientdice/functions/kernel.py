@@ -126,7 +126,7 @@ class RandomFourier:
         for end in ends:
             require_number("bandwidth", end, low=0, open_low=True)
         if len(ends) != 2 or ends[0] > ends[1]:
-            raise InputError(f"bandwidth must be a number or a pair (smallest, largest), not {self.bandwidth!r}.")
+            raise InputError(f"bandwidth must be a number or a pair (smallest, largest), not {self.bandwidth!r:.60}.")
         require_count("seed", self.seed, low=0)
         require_number("action_stretch", self.action_stretch, low=0, open_low=True)
         require_number("rank_tolerance", self.rank_tolerance, low=0, high=1)

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Num
 
-from gradientdice.arrays import as_floats, require_moderate
-from gradientdice.errors import InputError, require_callable, require_count, require_finite, require_flag
+from gradientdice.arrays import as_floats, require_usable
+from gradientdice.errors import InputError, require_callable, require_count, require_flag
 from gradientdice.functions.rows import DenseRows
 from gradientdice.policies import SamplingPolicy, StatePolicy
 
 RANK_TOLERANCE = 1e-10
+RESULT = "The feature function's result"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,17 +57,14 @@ class LinearFeatures:
 
     def at(self, states: Num[np.ndarray, "n ..."], actions: Num[np.ndarray, "n ..."]) -> DenseRows:
         """x(s,a)."""
-        features = self.function(states, actions)
-        # With an intercept the features are copied below, and need not be here.
-        if not (self.intercept and type(features) is np.ndarray and features.dtype == np.float64):
-            features = as_floats("The feature function's result", features)
+        # With an intercept the features are copied beside it, and need no copy of their own.
+        features = as_floats(RESULT, self.function(states, actions), copy=not self.intercept)
         if features.ndim != 2 or len(features) != len(states):
             raise InputError(
                 f"The feature function returned shape {features.shape} for {len(states)} pairs; "
                 "it must return (n, K), one row per pair."
             )
-        require_finite("The feature function's result", features)
-        require_moderate("The feature function's result", features)
+        require_usable(RESULT, features)
         if not self.intercept:
             return DenseRows(features)
         rows = np.empty((len(features), features.shape[1] + 1))

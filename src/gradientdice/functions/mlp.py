@@ -38,7 +38,7 @@ class MLP:
 
     def __post_init__(self) -> None:
         if not isinstance(self.hidden, tuple) or not self.hidden:
-            raise InputError(f"hidden must be a tuple of layer widths such as (64, 64), not {self.hidden!r}.")
+            raise InputError(f"hidden must be a tuple of layer widths such as (64, 64), not {self.hidden!r:.60}.")
         for width in self.hidden:
             require_count("hidden", width)
         require_number("output_scale", self.output_scale, low=0)

@@ -30,12 +30,16 @@ TESTS_EACH = 100
 FLIPS = 20
 
 
-def test_kernels(data: Transitions, policy: Policy) -> list[FittedKernel]:
+def test_functions() -> list[RandomFourier]:
     """The common kernel's parts, one for each test bandwidth."""
     return [
-        RandomFourier(TESTS_EACH, bandwidth, seed=10_000 + number).fitted(data, policy)
-        for number, bandwidth in enumerate(TEST_BANDWIDTHS)
+        RandomFourier(TESTS_EACH, bandwidth, seed=10_000 + number) for number, bandwidth in enumerate(TEST_BANDWIDTHS)
     ]
+
+
+def test_kernels(data: Transitions, policy: Policy) -> list[FittedKernel]:
+    """The same, scaled to a log."""
+    return [functions.fitted(data, policy) for functions in test_functions()]
 
 
 class _BellmanLoss(ABC):
@@ -105,7 +109,9 @@ class KernelBellmanLoss(_BellmanLoss):
             parts, products = [], np.zeros((count, count))
             for block in self._blocks[used].T:
                 chosen, part = used[block], shares[:, block]
-                columns = (part.T[:, None, :] * signed[chosen][:, :, None]).reshape(len(chosen), -1).astype(np.float32)
+                products_of_signs = part.T[:, None, :] * signed[chosen][:, :, None]
+                # A fold may have no row of an action, and then nothing says how wide its columns are.
+                columns = products_of_signs.reshape(len(chosen), (1 + FLIPS) * count).astype(np.float32)
                 for tests in self._tests:
                     picked = tests[chosen]
                     parts.append((picked.T @ columns).astype(np.float64))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import Enum
@@ -43,6 +44,11 @@ class Check:
     meaning: str
     remedy: str
     noise: float | None = None
+
+    @property
+    def anchor(self) -> str:
+        """Where the documentation's page on checks explains it."""
+        return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
     @property
     def reason(self) -> str:

@@ -27,12 +27,19 @@ def dependence(
         parts: for each target, the groups of instruments (one row per step) and the target, its random versions after
             it. The random versions of all targets belong together, draw by draw.
     """
-    scores = [
-        normal_scores(np.sum(np.asarray(group.T @ versions) ** 2, axis=0))
-        for groups, versions in parts
-        for group in groups
-    ]
-    if not scores:
+    return combined_score([score for groups, versions in parts for score in group_scores(groups, versions)])
+
+
+def group_scores(
+    groups: Sequence[Float[np.ndarray, "m k"] | csr_array], versions: Float[np.ndarray, "m draws"]
+) -> list[Float[np.ndarray, " draws"]]:
+    """For each group of instruments the score of a target, and those of its random versions after it."""
+    return [normal_scores(np.sum(np.asarray(group.T @ versions) ** 2, axis=0)) for group in groups]
+
+
+def combined_score(scores: Sequence[Float[np.ndarray, " draws"]]) -> float:
+    """The scores of all groups together; 0 without any."""
+    if not len(scores):
         return 0.0
     return float(normal_scores(np.sum(np.maximum(scores, 0.0) ** 2, axis=0))[0])
 

@@ -22,6 +22,8 @@ class Evidence:
         misfit: the Bellman misfit, in standard deviations of noise; None where it is not known and may be tested.
         flow: the held-out flow residual, in standard deviations of noise; None where it is not known.
         unlogged: the share of the policy's steps that the log does not contain; None where that is not known.
+        left: the share of steps simulated in a learned model that would have left the log's range; None where the
+            answer does not rest on them.
         allowance: how much the interval is widened on both sides for the misfit of searched functions.
         unlogged_error: how much it is widened on both sides for steps and outcomes that a table's log does not contain.
         room: how much wider the interval is than chance alone would make it, on the side where that is less: the
@@ -35,6 +37,7 @@ class Evidence:
     misfit: float | None = None
     flow: float | None = None
     unlogged: float | None = None
+    left: float | None = None
     allowance: float = 0.0
     unlogged_error: float = 0.0
     room: float = 0.0

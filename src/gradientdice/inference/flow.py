@@ -14,34 +14,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.inference.bellman import test_kernels
-from gradientdice.policies import Policy
+from gradientdice.inference.bellman import test_functions
+from gradientdice.problem.problem import Problem
 from gradientdice.problem.stream import LogDesign
 
 FLIPS = 20
 
 
-def flow_residuals(
-    data: Transitions, policy: Policy, discount: float, ratios: Sequence[np.ndarray], seed: int
-) -> list[tuple[float, float]]:
+def flow_residuals(problem: Problem, discount: float, ratios: Sequence[np.ndarray]) -> list[tuple[float, float]]:
     """For each held-out ratio the residual, and its standard deviation where the flow is conserved."""
+    data = problem.data
     weights = data.row_weights
     masses = np.column_stack(ratios) * (weights / weights.sum())[:, None]
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(data), FLIPS))
-    parts = [
-        _residuals(LogDesign(data, policy, kernel, seed=seed), masses, signs, discount)
-        for kernel in test_kernels(data, policy)
-    ]
+    parts = [_residuals(problem.design_of(kernel), masses, signs, discount) for kernel in test_functions()]
     mean = np.mean(parts, axis=0)
     return [(float(row[0]), float(row[1:].std())) for row in mean]
 
 
 def _residuals(log: LogDesign, masses: np.ndarray, signs: np.ndarray, discount: float) -> np.ndarray:
     """(ratios, 1 + flips): the squared residual, then those of its noise alone, less what noise adds on average."""
-    design = log.first
     # The absorbing state is not looked at: what comes to it follows from the rest.
-    width, tests = design.width, design.width - design.absorbing
+    width, tests = log.width, log.width - log.absorbing
     start = share = None
     if log.initial is not None:
         start = np.asarray(log.initial.matrix(width))[:, :tests]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradientdice.data.sequence import breaks, is_over, time_order
+from gradientdice.data.sequence import breaks, is_over
 from gradientdice.data.transitions import Transitions
 from gradientdice.inference.checks import Check, below
 
@@ -20,7 +20,7 @@ def gap_check(data: Transitions) -> Check | None:
     """The check; None where there are no episodes in time order."""
     if data.episodes is None:
         return None
-    order = time_order(data)
+    order = data.time_order
     if order is None:
         return None
     before, after = order[:-1], order[1:]

@@ -75,7 +75,7 @@ def row_influence(fit: LinearFit, design: Design) -> RowInfluence:
 def influence(fit: LinearFit, log: LogDesign) -> Influence:
     """The influence values of a fit over the log it was fitted to."""
     gamma = fit.discount
-    restart = log.first.absorbing and gamma == 1
+    restart = log.absorbing and gamma == 1
     n = len(log.data)
     raw, ratio, residual, weights = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     ended_ratio = ended_adjoint = 0.0

@@ -13,17 +13,16 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
 from scipy.optimize import brentq
 from scipy.stats import chi2, t
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count, require_number
 from gradientdice.inference.influence import Influence
-from gradientdice.inference.share_sums import Samples, ShareSums, central_sums
+from gradientdice.inference.share_sums import EachShare, Samples, ShareSums, central_sums
 
 
-def independent_shares(influence: Influence, data: Transitions) -> list[Float[np.ndarray, " _"]]:
+def independent_shares(influence: Influence, data: Transitions) -> EachShare:
     """The shares by independent unit: clustered by episode if episodes are given, and copies with their original.
 
     Initial states that are the episodes' own first states belong to their episodes; others are units of their own.
@@ -84,7 +83,7 @@ def require_method(method: object) -> IntervalMethod:
     return method
 
 
-def one_by_one(method: object, samples: Samples) -> list[Float[np.ndarray, " _"]]:
+def one_by_one(method: object, samples: Samples) -> EachShare:
     """The shares themselves, for a method that resamples or reweights them; refused where only their sums are known."""
     each = [shares for shares in samples if not isinstance(shares, ShareSums)]
     if len(each) < len(samples):

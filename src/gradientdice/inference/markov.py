@@ -19,7 +19,7 @@ from gradientdice.errors import InputError
 from gradientdice.inference.checks import Check, below
 from gradientdice.inference.kernel_history import MOST_STEPS, KernelHistory
 from gradientdice.inference.past import Past
-from gradientdice.inference.table_history import table_change, table_dependence
+from gradientdice.inference.table_history import TableHistory, table_change
 from gradientdice.problem.problem import Problem
 
 # Honest tables exceed the first in about 1% of logs. With continuous states what the regressions on (s, a) miss
@@ -51,14 +51,14 @@ def whole_state_checks(problem: Problem, discount: float, residual: Float[np.nda
         residual: r + γV' − Q of the answer; None if it has none. A table's own is used where there is a table.
     """
     checks = []
-    deviation = problem.once(("probabilities",), lambda: probability_deviation(problem.data))
+    deviation = problem.once_for_log(("probabilities",), lambda: probability_deviation(problem.data))
     if deviation is not None:
         checks.append(_probability_check(deviation))
     if problem.support is not None:
         thresholds = TABLE_THRESHOLDS
         value, change = problem.once(("whole state", discount), lambda: _table_values(problem, discount))
     else:
-        history, thresholds = problem.once(("past",), lambda: _history(problem))
+        history, thresholds = problem.once_for_log(("past",), lambda: _history(problem))
         value, change = (None, None) if history is None else history(residual)
     if value is not None:
         checks.append(_past_check(value, thresholds))
@@ -137,14 +137,23 @@ def _table_values(problem: Problem, discount: float) -> tuple[float | None, floa
     except InputError:
         # Some estimators answer where the flow equations have no solution; their own checks speak then.
         return None, None
-    data, past = problem.data, Past.of(problem.data)
-
-    def columns(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        return data.states[rows], data.actions[rows], data.rewards[rows], residual[rows]
-
-    dependence = None if past is None else table_dependence(past, *columns(past.rows), problem.seed)
+    history = problem.once_for_log(("table history",), lambda: _table_history(problem))
+    data = problem.data
     rows = np.linspace(0, len(data) - 1, min(len(data), MOST_ROWS)).astype(np.int64)
-    return dependence, table_change(_eras(len(data))[rows], *columns(rows))
+    change = table_change(
+        _eras(len(data))[rows], data.states[rows], data.actions[rows], data.rewards[rows], residual[rows]
+    )
+    return None if history is None else history(residual), change
+
+
+def _table_history(problem: Problem) -> Callable[[np.ndarray], float] | None:
+    """From a table's residuals to their dependence on the past; None if rows are not in time order."""
+    data, past = problem.data, Past.of(problem.data)
+    if past is None:
+        return None
+    rows = past.rows
+    history = TableHistory(past, data.states[rows], data.actions[rows], data.rewards[rows], problem.seed)
+    return lambda residual: history.dependence(residual[rows])
 
 
 History = Callable[[np.ndarray | None], tuple[float, float]]
@@ -165,11 +174,12 @@ def _history(problem: Problem) -> tuple[History | None, tuple[float, float]]:
         history = KernelHistory(data, past, problem.seed)
         return lambda residual: (history.dependence(residual), history.change(eras, residual)), KERNEL_THRESHOLDS
     rows, rewards = past.rows, data.rewards[past.rows]
+    table = TableHistory(past, *codes, rewards, problem.seed)
 
     def in_table(residual: np.ndarray | None) -> tuple[float, float]:
         own = rewards if residual is None else residual[rows]
         change = table_change(eras[rows], *codes, rewards, own)
-        return table_dependence(past, *codes, rewards, own, problem.seed), change
+        return table.dependence(own), change
 
     return in_table, TABLE_THRESHOLDS
 

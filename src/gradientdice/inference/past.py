@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from gradientdice.data.sequence import follows_in_time, time_order
+from gradientdice.data.sequence import follows_in_time
 from gradientdice.data.transitions import Transitions
 
 # Steps that are looked at, in blocks spread over the log; more see no more than they need and take longer.
@@ -34,7 +34,7 @@ class Past:
     @classmethod
     def of(cls, data: Transitions, most: int = MOST_STEPS) -> Past | None:
         """The past of a log's rows; None if they are not in time order, or no row follows another."""
-        order = time_order(data)
+        order = data.time_order
         if order is None:
             return None
         begins = np.append(True, ~follows_in_time(data, order))

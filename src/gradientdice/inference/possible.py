@@ -33,6 +33,12 @@ class PossibleRange:
             rewards = np.append(rewards, 0.0)
         return cls(float(rewards.min()), float(rewards.max()))
 
+    @property
+    def differences(self) -> PossibleRange:
+        """Between which numbers the difference of two such means lies."""
+        extent = self.high - self.low
+        return PossibleRange(-extent, extent)
+
     def contains(self, value: float) -> bool:
         """Whether some weighting of the rewards has this mean, up to rounding."""
         slack = ROUNDING * max(abs(self.low), abs(self.high))

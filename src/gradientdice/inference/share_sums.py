@@ -67,6 +67,8 @@ class ShareSums:
 
 Shares = Float[np.ndarray, " _"] | ShareSums
 Samples = Sequence[Shares]
+# Those of a log in memory, one by one.
+EachShare = list[Float[np.ndarray, " _"]]
 
 
 def central_sums(shares: Shares, highest: int = POWERS) -> Float[np.ndarray, " powers"]:

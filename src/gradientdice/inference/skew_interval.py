@@ -48,9 +48,10 @@ class SkewInterval:
     def interval(self, value: float, samples: Samples, confidence: float, seed: int) -> tuple[float, float]:
         """(low, high)."""
         low, high = NormalInterval().interval(value, samples, confidence, seed)
-        if not self.applies(samples):
+        largest = largest_skewness(samples)
+        if largest <= SKEWED:
             return low, high
-        g, error = math.copysign(largest_skewness(samples), skewness(samples)), standard_error(samples)
+        g, error = math.copysign(largest, skewness(samples)), standard_error(samples)
         quantile = float(t.ppf(0.5 + confidence / 2, degrees_of_freedom(samples)))
         ends = [value - error * _inverse(x, g) for x in (quantile, -quantile)]
         return min(low, ends[0]), max(high, ends[1])

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from gradientdice.data.copies import mixed
 from gradientdice.inference.influence import Influence
 from gradientdice.inference.intervals import independent_shares
+from gradientdice.inference.share_sums import EachShare
 from gradientdice.problem.problem import Problem
 
 # Shares of a pair that add up to less than this part of the error were fitted by the pair's own mean.
@@ -25,8 +26,13 @@ FITTED = 1e-6
 ROUNDING = 1e-12
 
 
-def interval_shares(influence: Influence, problem: Problem) -> list[Float[np.ndarray, " _"]]:
+def interval_shares(influence: Influence, problem: Problem) -> EachShare:
     """The shares by independent unit, corrected for pairs with few rows where a table fitted their means."""
+    _, shares = problem.once(("shares", id(influence)), lambda: (influence, _interval_shares(influence, problem)))
+    return shares
+
+
+def _interval_shares(influence: Influence, problem: Problem) -> EachShare:
     rows = None if problem.support is None else _pair_rows(influence, problem)
     fitted = None if rows is None else PairSums.of(rows).fitted(float(np.abs(problem.data.rewards).max()))
     if rows is None or fitted is None:
@@ -122,12 +128,17 @@ class FittedPairs:
 
 
 def _pair_rows(influence: Influence, problem: Problem) -> PairRows:
+    pair, leverage = problem.once_for_log(("leverage", problem.functions), lambda: _leverage(problem))
+    weights = problem.data.row_weights
+    return PairRows(pair, leverage, influence.rows, weights * influence.ratio / weights.sum(), influence.residual)
+
+
+def _leverage(problem: Problem) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """The pair of each row of a table's log, and its part in the weight of the pair, with that of its copies."""
     assert problem.support is not None
     data, table = problem.data, problem.support.table
-    pair = table.index(data.states) * table.table.num_actions + data.actions
-    weights = data.row_weights
+    pair, weights = table.index(data.states) * table.table.num_actions + data.actions, data.row_weights
     total = np.bincount(pair, weights)[pair]
     # A row and its exact copies are one observation.
     own = np.bincount(data.units.original, weights, minlength=len(data))[data.units.original]
-    leverage = np.divide(own, total, out=np.zeros_like(total), where=total > 0)
-    return PairRows(pair, leverage, influence.rows, weights * influence.ratio / weights.sum(), influence.residual)
+    return pair, np.divide(own, total, out=np.zeros_like(total), where=total > 0)

@@ -7,13 +7,11 @@ measured by permuting the targets among the rows of each pair, which leaves all 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from jaxtyping import Float, Int, Integer
 from scipy.sparse import csr_array, hstack
 
-from gradientdice.inference.dependence import DRAWS, chi_square_score, dependence
+from gradientdice.inference.dependence import DRAWS, chi_square_score, combined_score, group_scores
 from gradientdice.inference.past import Past
 
 # Deviations below this share of the values themselves are rounding.
@@ -22,20 +20,51 @@ ROUNDING = 1e-9
 MOST_ACTIONS = 8
 
 
-def table_dependence(
-    past: Past,
-    states: Integer[np.ndarray, " m"],
-    actions: Integer[np.ndarray, " m"],
-    rewards: Float[np.ndarray, " m"],
-    residual: Float[np.ndarray, " m"],
-    seed: int,
-) -> float:
-    """How much rewards and residuals depend on the past, in standard deviations of noise."""
-    states, actions, pairs = _numbered(states, actions)
-    known = past.known
-    targets = [_centred(values, pairs) for values in (residual, rewards)]
-    groups = [group[known] for group in _instruments(past, states, actions, pairs, targets)]
-    return _score(groups, [target[known] for target in targets], pairs[known], seed)
+class TableHistory:
+    """A table's steps with their past: how much some residuals depend on it.
+
+    All that does not depend on the residuals is computed once, so that those of many policies can be looked at.
+    """
+
+    def __init__(
+        self,
+        past: Past,
+        states: Integer[np.ndarray, " m"],
+        actions: Integer[np.ndarray, " m"],
+        rewards: Float[np.ndarray, " m"],
+        seed: int,
+    ) -> None:
+        states, actions, self._all_pairs = _numbered(states, actions)
+        self._past, self._known = past, past.known
+        self._pairs = self._all_pairs[self._known]
+        self._places, self._orders = _within_pairs(self._pairs, np.random.default_rng(seed))
+        target = _centred(rewards, self._all_pairs)
+        groups = [*_instruments(past, states, actions, self._all_pairs), *self._histories(target)]
+        self._groups = [group[self._known] for group in groups]
+        self._rewards = self._versions(target)
+        self._scores = group_scores(self._groups, self._rewards)
+
+    def dependence(self, residual: Float[np.ndarray, " m"]) -> float:
+        """How much rewards and residuals depend on the past, in standard deviations of noise."""
+        target = _centred(residual, self._all_pairs)
+        own = [group[self._known] for group in self._histories(target)]
+        scores = [*group_scores([*self._groups, *own], self._versions(target)), *self._scores]
+        return combined_score([*scores, *group_scores(own, self._rewards)])
+
+    def _versions(self, target: Float[np.ndarray, " m"]) -> Float[np.ndarray, "k draws"]:
+        """The target at the steps that have a past, and its versions with each pair's steps in random order."""
+        values = _centred(target[self._known], self._pairs)
+        versions = np.empty((len(values), 1 + DRAWS))
+        versions[:, 0] = values
+        versions[self._places, 1:] = values[self._orders]
+        return versions
+
+    def _histories(self, target: Float[np.ndarray, " m"]) -> list[csr_array]:
+        """Surprises so far: of the last step and of all steps, for all pairs and by pair."""
+        nowhere, groups = np.zeros(len(target), dtype=np.int64), []
+        for history in (self._past.before(target) * self._known, self._past.mean(target)):
+            groups += [_columns(nowhere, history), _columns(self._all_pairs, history)]
+        return groups
 
 
 def table_change(
@@ -80,45 +109,27 @@ def _numbered(states: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, np.n
     return states, actions, pairs
 
 
-def _score(groups: Sequence[csr_array], targets: list[np.ndarray], pairs: np.ndarray, seed: int) -> float:
-    """The dependence of some targets on groups of instruments, beside that of permutations within the pairs."""
-    places, orders = _within_pairs(pairs, np.random.default_rng(seed))
-    parts = []
-    for target in targets:
-        values = _centred(target, pairs)
-        versions = np.empty((len(values), 1 + DRAWS))
-        versions[:, 0] = values
-        versions[places, 1:] = values[orders]
-        parts.append((groups, versions))
-    return dependence(parts)
-
-
-def _instruments(
-    past: Past, states: np.ndarray, actions: np.ndarray, pairs: np.ndarray, targets: list[np.ndarray]
-) -> list[csr_array]:
-    """Groups of functions of the past: pairs, actions and surprises, of the last step and of all steps so far."""
-    ones, nowhere = np.ones(len(pairs)), np.zeros(len(pairs), dtype=np.int64)
+def _instruments(past: Past, states: np.ndarray, actions: np.ndarray, pairs: np.ndarray) -> list[csr_array]:
+    """Groups of functions of the past: pairs and actions, of the last step and of all steps so far."""
+    ones = np.ones(len(pairs))
     before, count = past.before(pairs), int(pairs.max()) + 1
     frequent = np.argsort(-np.bincount(actions), kind="stable")[:MOST_ACTIONS]
     # How much more often than the log in those states each action was taken so far.
     habits = [past.mean(_centred((actions == action).astype(np.float64), states)) for action in frequent]
-    groups = [
+    return [
         _columns(before, ones),
         _columns(before * count + pairs, ones),
         _columns(past.before(pairs, 2), ones),
-        hstack([_columns(pairs, habit) for habit in habits], format="csr"),
+        csr_array(hstack([_columns(pairs, habit) for habit in habits], format="csr")),
         _columns(pairs, np.log1p(past.steps)),
     ]
-    for target in targets:
-        for history in (past.before(target) * past.known, past.mean(target)):
-            groups += [_columns(nowhere, history), _columns(pairs, history)]
-    return groups
 
 
 def _columns(codes: np.ndarray, values: np.ndarray) -> csr_array:
     """(m, codes) a column for each code, with the values at its steps."""
     _, column = np.unique(codes, return_inverse=True)
-    return csr_array((values, (np.arange(len(codes)), column)))
+    # With one entry per row the matrix is in its final form already.
+    return csr_array((values, column, np.arange(len(codes) + 1)), shape=(len(codes), int(column.max()) + 1))
 
 
 def _centred(values: np.ndarray, groups: np.ndarray) -> np.ndarray:

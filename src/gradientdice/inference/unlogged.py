@@ -36,6 +36,30 @@ FEW = 30
 
 
 @dataclass(frozen=True)
+class UnseenOutcomes:
+    """What is known of outcomes that were never seen.
+
+    Attributes:
+        spread: the range of Q.
+        repeats: how many rows could have differed from their pair's usual outcome.
+        differing: how many did.
+    """
+
+    spread: float
+    repeats: float
+    differing: float
+
+    def error(self, confidence: float) -> float:
+        """How much an interval of this confidence is widened on both sides."""
+        if self.differing >= FEW:
+            return 0.0
+        level = 0.5 + confidence / 2
+        normal = float(norm.ppf(level)) * math.sqrt(self.differing)
+        more = float(chi2.ppf(level, 2 * self.differing + 2)) / 2 - self.differing - normal
+        return self.spread * (min(1.0, more / self.repeats) if self.repeats > 0 else 1.0)
+
+
+@dataclass(frozen=True)
 class UnloggedError:
     """How much an interval is widened on both sides for what the log does not contain.
 
@@ -103,30 +127,18 @@ def _numbered(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.unique(both, return_inverse=True)[1]
 
 
-def unlogged_error(solved: TabularSolution, unlogged: float, repeats: Repeats, confidence: float) -> UnloggedError:
-    """What the interval of a table's answer leaves out.
-
-    Args:
-        solved: the empirical MDP's solution.
-        unlogged: the share of the policy's steps that the log does not contain.
-        repeats: of the log.
-        confidence: of the interval.
-    """
+def unseen_outcomes(solved: TabularSolution, repeats: Repeats) -> UnseenOutcomes:
+    """Those of the pairs that the policy reaches."""
     used = solved.ratio > 0
     copies = repeats.copies[used]
-    could = float(copies @ (1 - 1 / repeats.rows[used]))
-    did = float(copies @ repeats.differing[used])
-    outcomes = 0.0
-    if did < FEW:
-        level = 0.5 + confidence / 2
-        more = float(chi2.ppf(level, 2 * did + 2)) / 2 - did - float(norm.ppf(level)) * math.sqrt(did)
-        outcomes = solved.spread * (min(1.0, more / could) if could > 0 else 1.0)
-    return UnloggedError(unlogged * solved.spread, outcomes)
+    return UnseenOutcomes(
+        solved.spread, float(copies @ (1 - 1 / repeats.rows[used])), float(copies @ repeats.differing[used])
+    )
 
 
 def repeats_of(problem: Problem) -> Repeats:
     """The repeats of a problem's log, counted once."""
-    return problem.once("repeats", lambda: Repeats.of(problem.data))
+    return problem.once_for_log("repeats", lambda: Repeats.of(problem.data))
 
 
 def once_logged(data: Transitions, ratio: Float[np.ndarray, " n"], repeats: Repeats) -> Check:

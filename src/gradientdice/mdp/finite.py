@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from gradientdice.arrays import as_floats, require_memory
+from gradientdice.arrays import as_floats, require_memory, require_rng
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count, require_distributions, require_finite, require_number
 from gradientdice.mdp.draws import RowDraws
@@ -16,10 +16,12 @@ from gradientdice.mdp.stationary import differential_values, stationary_distribu
 from gradientdice.mdp.systems import Chain, solve_chain
 
 
-def require_rng(rng: object) -> None:
-    """An error unless draws can come from here."""
-    if not isinstance(rng, np.random.Generator):
-        raise InputError(f"rng must be a numpy Generator, as numpy.random.default_rng(0) gives, not {rng!r:.60}.")
+def require_mdp(mdp: object, kind: type[FiniteMDP] | None = None) -> None:
+    """An error unless this is a finite MDP, and of this kind if one is asked for."""
+    kind = kind or FiniteMDP
+    if not isinstance(mdp, kind):
+        what = "a TabularMDP or SparseMDP" if kind is FiniteMDP else f"a {kind.__name__}"
+        raise InputError(f"mdp must be {what}, not {mdp!r:.60}.")
 
 
 class FiniteMDP(ABC):

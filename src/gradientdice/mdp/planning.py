@@ -6,13 +6,17 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from gradientdice.errors import InputError, require_number
-from gradientdice.mdp.finite import FiniteMDP
+from gradientdice.arrays import as_floats
+from gradientdice.errors import InputError, require_finite, require_number
+from gradientdice.mdp.finite import FiniteMDP, require_mdp
 
 
 def optimal_q(mdp: FiniteMDP, discount: float, *, tolerance: float = 1e-8) -> Float[np.ndarray, "S A"]:
     """Q* = r + γ p max_a Q*, by value iteration, to within `tolerance` times the largest reward."""
+    require_mdp(mdp)
     discount = require_number("discount", discount, low=0, high=1)
+    # A step of value iteration never gets smaller than the last digit.
+    require_number("tolerance", tolerance, low=1e-12)
     if discount == 1:
         raise InputError("discount must be below 1 for value iteration; 0.99 is close to the average reward.")
     q = np.array(mdp.reward)
@@ -26,15 +30,25 @@ def optimal_q(mdp: FiniteMDP, discount: float, *, tolerance: float = 1e-8) -> Fl
             return q
 
 
-def softmax_policy(q: Float[np.ndarray, "S A"], temperature: float) -> Float[np.ndarray, "S A"]:
+def softmax_policy(q: ArrayLike, temperature: float) -> Float[np.ndarray, "S A"]:
     """π(a|s) ∝ exp(Q(s,a) / temperature)."""
     temperature = require_number("temperature", temperature, low=0, open_low=True)
-    weights = np.exp((q - q.max(axis=1, keepdims=True)) / temperature)
+    values = _table("q", q)
+    weights = np.exp((values - values.max(axis=1, keepdims=True)) / temperature)
     return weights / weights.sum(axis=1, keepdims=True)
 
 
 def mixed_with_uniform(policy: ArrayLike, share: float) -> Float[np.ndarray, "S A"]:
     """The policy with probability `share`, any action at all otherwise."""
     share = require_number("share", share, low=0, high=1)
-    probabilities = np.asarray(policy, dtype=np.float64)
+    probabilities = _table("policy", policy)
     return share * probabilities + (1 - share) / probabilities.shape[1]
+
+
+def _table(name: str, value: ArrayLike) -> Float[np.ndarray, "S A"]:
+    """One row per state and one column per action."""
+    table = as_floats(name, value)
+    if table.ndim != 2 or not table.size:
+        raise InputError(f"{name} must have one row per state and one column per action, not shape {table.shape}.")
+    require_finite(name, table)
+    return table

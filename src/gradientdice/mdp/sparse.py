@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
+from gradientdice.arrays import as_floats
 from gradientdice.errors import InputError, require_finite
 from gradientdice.mdp.draws import RowDraws
 from gradientdice.mdp.finite import FiniteMDP
@@ -47,7 +48,12 @@ class SparseMDP(FiniteMDP):
     def __post_init__(self) -> None:
         if isinstance(self.transition, np.ndarray) and self.transition.ndim == 3:
             raise InputError("transition must have shape (S·A, S): reshape a dense (S, A, S) array, or use TabularMDP.")
-        transition = csr_array(self.transition, dtype=np.float64, copy=True)
+        given = self.transition if issparse(self.transition) else as_floats("transition", self.transition)
+        if not np.issubdtype(given.dtype, np.number) or np.iscomplexobj(given):
+            raise InputError(f"transition must hold numbers, not {given.dtype}.")
+        if given.ndim != 2:
+            raise InputError(f"transition must have shape (S·A, S), one row per state-action pair, not {given.shape}.")
+        transition = csr_array(given, dtype=np.float64, copy=True)
         shape = transition.shape or ()
         pairs, states = shape if len(shape) == 2 else (0, 0)
         if states == 0 or pairs == 0 or pairs % states:

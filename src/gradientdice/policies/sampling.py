@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.arrays import as_numbers, require_moderate
+from gradientdice.arrays import as_numbers, as_states, require_moderate, require_rng
 from gradientdice.errors import InputError, require_callable, require_count, require_finite, require_flag
 
 
@@ -42,6 +42,8 @@ class SamplingPolicy:
 
     def sample(self, states: Num[np.ndarray, "n ..."], rng: np.random.Generator) -> Float[np.ndarray, "n ..."]:
         """One action for each given state, checked."""
+        states = as_states(states)
+        require_rng(rng)
         given = self.function(states, _key(rng) if self.jax else rng)
         actions = as_numbers("The policy's actions", given)
         if actions.ndim not in (1, 2) or len(actions) != len(states):

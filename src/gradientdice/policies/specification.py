@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from gradientdice.data.files import read_columns
 from gradientdice.data.files.reading import nearest, reason
 from gradientdice.data.files.table import SUFFIXES, read_table
 from gradientdice.errors import InputError
-from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
+from gradientdice.policies import LoggedPolicy, Policy, TabularPolicy
+from gradientdice.policies.adapters import policy
 
 COLUMNS = ("next_probabilities", "initial_probabilities", "next_actions", "initial_actions")
 
@@ -19,9 +21,9 @@ def load_policy(specification: str, log: Path) -> Policy:
     """The policy that a specification names.
 
     Args:
-        specification: `module:name` (a policy object; the current folder is searched too), a .csv, .npy or .npz file
-            with a (states, actions) table, or `columns` for the log's own columns next_probabilities and
-            initial_probabilities (or next_actions and initial_actions).
+        specification: `module:name` (a policy, or what `gradientdice.policy` makes one of; the current folder is
+            searched too), a .csv, .npy or .npz file with a (states, actions) table, or `columns` for the log's own
+            columns next_probabilities and initial_probabilities (or next_actions and initial_actions).
         log: the log's file, for `columns`.
     """
     if specification == "columns":
@@ -43,8 +45,9 @@ def load_policy(specification: str, log: Path) -> Policy:
 def _tabular(path: Path, log: Path) -> TabularPolicy:
     """A table by states; one with a row for each transition is told from it where the log's states are no numbers."""
     table = read_table(path)
-    found, _ = read_columns(log, {"states": "states"})
-    states = found.get("states")
+    states = None
+    with suppress(InputError):  # logs of other kinds are read elsewhere
+        states = read_columns(log, {"states": "states"})[0].get("states")
     if states is not None and len(table) == len(states) and (states.ndim != 1 or states.dtype.kind not in "iu"):
         raise InputError(
             f"{path} has a row for each of the log's {len(table)} transitions, and a table has one for each state. Put "
@@ -66,9 +69,7 @@ def _object(module: str, name: str) -> Policy:
         raise InputError(
             f"--policy: the module {module!r} could not be imported ({type(error).__name__}: {reason(error)})."
         ) from error
-    if not isinstance(found, (TabularPolicy, DiscretePolicy, SamplingPolicy, LoggedPolicy)):
-        raise InputError(
-            f"--policy: {module}:{name} is a {type(found).__name__}; "
-            "it must be a TabularPolicy, DiscretePolicy or SamplingPolicy."
-        )
-    return found
+    try:
+        return policy(found)
+    except InputError as error:
+        raise InputError(f"--policy: {module}:{name} is no policy. {error}") from error

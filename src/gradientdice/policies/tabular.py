@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Integer
 from numpy.typing import ArrayLike, DTypeLike
 
-from gradientdice.arrays import as_floats
+from gradientdice.arrays import as_floats, as_states
 from gradientdice.errors import InputError, first_bad_row, require_distributions
 
 
@@ -48,7 +48,7 @@ class TabularPolicy:
 
     def probabilities_at(self, states: Integer[np.ndarray, " n"]) -> Float[np.ndarray, "n A"]:
         """π(·|s) for each given state."""
-        states = np.asarray(states)
+        states = as_states(states)
         if states.dtype.kind not in "iu" or states.ndim != 1:
             raise InputError(
                 f"A tabular policy needs states that are whole numbers of shape (n,), not {states.dtype} of shape "

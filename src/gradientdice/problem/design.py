@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from gradientdice.data.transitions import Transitions
 from gradientdice.functions import FeatureMap, LinearFunctions, LoggedTable, Nystrom, RandomFourier, Tabular
 from gradientdice.functions.rows import BlockRows, DenseRows, LearnerRows, Rows, SparseRows, plain
-from gradientdice.policies import LoggedPolicy, Policy
+from gradientdice.policies import LoggedPolicy, Policy, SamplingPolicy, StatePolicy
 from gradientdice.problem.absorbing import loop_weight
 
 
@@ -52,39 +52,72 @@ class Design:
     initial_weights: Float[np.ndarray, " n0"] | None = None
 
 
+@dataclass(eq=False)
+class LogFeatures:
+    """The features of some transitions that do not depend on the policy, once they are known.
+
+    Attributes:
+        current: x(s,a).
+        following: φ(s'), where Σ_a' π(a'|s') x(s',a') is made of it and of the policy's probabilities.
+        absorbing: whether there is a feature for the absorbing state; None is where an episode of the log ended.
+    """
+
+    current: Rows | None = None
+    following: Float[np.ndarray, "n M"] | None = None
+    absorbing: bool | None = None
+
+
 def feature_rows(
     data: Transitions,
     policy: Policy,
     functions: FeatureMap,
     rows: slice,
     rng: np.random.Generator,
-    absorbing: bool | None = None,
+    known: LogFeatures | None = None,
 ) -> Design:
     """The feature rows of some transitions, without initial states and without the self-loop row.
 
     Args:
         data: the log.
         policy: the policy.
-        functions: the function class.
+        functions: the function class, scaled to the log.
         rows: which transitions.
         rng: for policies that can only be sampled.
-        absorbing: whether there is a feature for the absorbing state; None is where an episode of `data` ended.
+        known: features that another policy's rows needed too; what is still missing there is added.
     """
     n = len(data.rewards[rows])
-    absorbing = _has_absorbing(data) if absorbing is None else absorbing
-    current = functions.at(data.states[rows], data.actions[rows])
+    known = LogFeatures() if known is None else known
+    absorbing = _has_absorbing(data) if known.absorbing is None else known.absorbing
+    if known.current is None:
+        known.current = functions.at(data.states[rows], data.actions[rows])
+    current = known.current
     ended = data.terminated[rows] if absorbing and data.terminated is not None else np.zeros(n, dtype=bool)
-    # The state after the end means nothing and may be anything: look at the state before it instead.
-    next_states = np.array(data.next_states[rows])
-    next_states[ended] = data.states[rows][ended]
+    next_states = data.next_states[rows]
+    if ended.any():
+        # The state after the end means nothing and may be anything: look at the state before it instead.
+        next_states = np.array(next_states)
+        next_states[ended] = data.states[rows][ended]
     at_next = policy.at_next(rows, len(data)) if isinstance(policy, LoggedPolicy) else policy
-    following = functions.expected(next_states, at_next, rng)
+    following = _expected(functions, next_states, at_next, rng, known)
     width = _width(functions, current)
     if absorbing:
         current, following = _widen(current), _send_to_absorbing(_widen(following), ended, width)
         width += 1
     weights = np.ones(n) if data.weights is None else data.weights[rows]
     return Design(width, absorbing, current, following, data.rewards[rows], weights, ended, None)
+
+
+def _expected(
+    functions: FeatureMap, states: np.ndarray, policy: StatePolicy, rng: np.random.Generator, known: LogFeatures
+) -> Rows:
+    """Σ_a π(a|s) x(s,a) at the next states."""
+    if known.following is not None:
+        assert not isinstance(policy, SamplingPolicy)
+        return BlockRows(known.following, policy.probabilities_at(states))
+    following = functions.expected(states, policy, rng)
+    if isinstance(following, BlockRows):
+        known.following = following.base
+    return following
 
 
 def initial_rows(data: Transitions, policy: Policy, functions: FeatureMap, rng: np.random.Generator) -> Rows | None:

@@ -50,6 +50,25 @@ class TabularSolution:
     spread: float
 
 
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Where each row of a log lies in its empirical MDP; a pair is state · A + action.
+
+    Attributes:
+        pair: (n,) the pair of each row.
+        following: (n,) the state that it leads to.
+        starts: (n0,) the initial states; None if they are not known.
+        policy: (S, A) the policy restricted to logged pairs, that of the end among them.
+        end: the number of the state after the end, which is the last; None if nothing ended.
+    """
+
+    pair: Integer[np.ndarray, " n"]
+    following: Integer[np.ndarray, " n"]
+    starts: Integer[np.ndarray, " n0"] | None
+    policy: Float[np.ndarray, "S A"]
+    end: int | None
+
+
 class EmpiricalMDP:
     """The log as an MDP over the states in which it has rows.
 
@@ -90,6 +109,18 @@ class EmpiricalMDP:
         if discount == 1 and self._leave_pockets():
             self.mdp, self.is_irregular = self._mdp(), True
 
+    @property
+    def cells(self) -> Cells:
+        """Where each row lies, for those who weight the rows in other ways."""
+        return Cells(self._pair, self._following, self._initial, self._policy, self._end)
+
+    def ratio_from(self, starts: Float[np.ndarray, " n0"]) -> Float[np.ndarray, " n"]:
+        """τ at each row if the initial states counted this often; below discount 1."""
+        assert self._initial is not None
+        start = np.bincount(self._initial, starts, minlength=len(self._policy))
+        begun = SparseMDP(self.mdp.transition, self.mdp.reward, start / start.sum())
+        return self._ratio(begun.occupancy(self._policy, self.discount))
+
     def solved(self) -> TabularSolution:
         """τ, r + γV' − Q and V by exact solves.
 
@@ -112,9 +143,7 @@ class EmpiricalMDP:
         q = mdp.q_values(self._policy, discount)
         values = np.sum(self._policy * q, axis=1)
         own = q.ravel()[self._pair] + average
-        share = (self._logged / weights.sum())[self._pair]
-        # Rows of weight 0 have no share, and no ratio.
-        ratio = np.divide(occupancy.ravel()[self._pair], share, out=np.zeros_like(share), where=share > 0)
+        ratio = self._ratio(occupancy)
         residual = self._data.rewards + discount * values[self._following] - own
         moved = self._moved | (self._support.redirected & ~self._ended)
         unlogged += discount * float(weights @ (ratio * moved)) / weights.sum()
@@ -130,6 +159,12 @@ class EmpiricalMDP:
         return TabularSolution(
             ratio, residual, values[: self._end], starts, average, mean_ratio, unlogged, restarts, spread
         )
+
+    def _ratio(self, occupancy: Float[np.ndarray, "S A"]) -> Float[np.ndarray, " n"]:
+        """The occupancy beside the log's share, at each row."""
+        share = (self._logged / self._weights.sum())[self._pair]
+        # Rows of weight 0 have no share, and no ratio.
+        return np.divide(occupancy.ravel()[self._pair], share, out=np.zeros_like(share), where=share > 0)
 
     def _leave_pockets(self) -> bool:
         """At discount 1, steps into small closed sets of states are sent to the first start; whether there were any.

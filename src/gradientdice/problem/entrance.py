@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
 
 from gradientdice.data.scan.log import ScannedLog
 from gradientdice.data.transitions import Transitions
@@ -43,15 +46,30 @@ def require_policy(policy: object) -> None:
     if not isinstance(policy, (TabularPolicy, DiscretePolicy, SamplingPolicy, LoggedPolicy)):
         raise InputError(
             "policy must be a TabularPolicy, DiscretePolicy, SamplingPolicy or LoggedPolicy, "
-            f"not {type(policy).__name__}: wrap it in one."
+            f"not {type(policy).__name__}: gradientdice.policy makes one of it."
         )
 
 
-def require_functions(functions: object) -> None:
+def in_the_policys_words(data: Transitions, policy: Policy) -> Transitions:
+    """The log with its actions numbered as the policy numbers them, where both have words for them."""
+    words = policy.action_names if isinstance(policy, DiscretePolicy) else None
+    if words is None or data.action_names is None or words == data.action_names:
+        return data
+    unknown = sorted(set(data.action_names) - set(words))
+    if unknown:
+        raise InputError(
+            f"The log has the action {unknown[0]!r}, which the policy does not know; it knows {list(words)[:10]}. Name "
+            "them alike, or leave such rows out."
+        )
+    codes = np.array([words.index(word) for word in data.action_names])
+    return replace(data, actions=codes[data.actions], action_names=words)
+
+
+def require_functions(functions: object, name: str = "functions") -> None:
     """An error unless this is a function class, or None."""
     allowed = (Tabular, LoggedTable, LinearFeatures, FittedKernel, RandomFourier, Nystrom, MLP)
     if functions is not None and not isinstance(functions, allowed):
         raise InputError(
-            "functions must be Tabular(…), LinearFeatures(…), RandomFourier(…), Nystrom(…) or MLP(…), not "
-            f"{functions!r}."
+            f"{name} must be Tabular(…), LinearFeatures(…), RandomFourier(…), Nystrom(…) or MLP(…), not "
+            f"{functions!r:.60}."
         )

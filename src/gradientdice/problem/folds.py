@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
+from gradientdice.functions.rows import add_product
 from gradientdice.problem.moments import Moments, MomentSums
 from gradientdice.problem.stream import LogDesign
 
@@ -78,23 +79,36 @@ def fold_moments(log: LogDesign, folds: Folds) -> list[Moments]:
 
 
 def moments_without(log: LogDesign, folds: Folds) -> Iterator[Moments]:
-    """The same one after the other, in sums that are updated in place: less memory and time where features are many."""
-    sums: list[MomentSums] | None = None
+    """The same one after the other, in sums that are updated in place: less memory and time where features are many.
+
+    Sums over current rows alone are the same for every policy, and are kept with the log's features.
+    """
+    width = log.width
+    known = log.features.sums
+    own = [MomentSums.zero(width) for _ in range(folds.count)] if known is None else known
+    following = [np.zeros((width, width)) for _ in range(folds.count)]
     design = None
     for rows, design in log.chunks():
-        sums = sums or [MomentSums.zero(design.width) for _ in range(folds.count)]
-        for fold, total in enumerate(sums):
+        for fold in range(folds.count):
             chosen = np.flatnonzero(folds.rows[rows] == fold)
             if len(chosen):
-                total.add(design, chosen)
-    assert sums is not None and design is not None
+                add_product(
+                    following[fold], design.following.take(chosen), design.current.take(chosen), design.weights[chosen]
+                )
+                if known is None:
+                    own[fold].add(design, chosen)
+    log.features.sums = own
+    assert design is not None
     for fold in range(folds.count):
-        others = MomentSums.zero(design.width)
-        for number, total in enumerate(sums):
-            if number != fold:
-                others.merge(total)
+        others = [number for number in range(folds.count) if number != fold]
+        total = MomentSums.zero(width)
+        for number in others:
+            total.merge(own[number])
+        after = np.zeros((width, width))
+        for number in others:
+            after += following[number]
         starts = None if log.initial is None else counted_starts(folds.initial != fold, log.initial_weights)
-        yield others.moments().completed(log, design, starts)
+        yield total.moments(after).completed(log, design, starts)
 
 
 def counted_starts(marked: Bool[np.ndarray, " n0"], weights: Float[np.ndarray, " n0"]) -> Bool[np.ndarray, " n0"]:

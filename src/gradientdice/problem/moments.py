@@ -282,10 +282,9 @@ class Moments:
 
 @dataclass(eq=False)
 class MomentSums:
-    """The moments' sums over some rows, updated in place."""
+    """The moments' sums over some rows, as far as they do not depend on the policy; updated in place."""
 
     gram: Float[np.ndarray, "K K"]
-    next_gram: Float[np.ndarray, "K K"]
     mean: Float[np.ndarray, " K"]
     reward: Float[np.ndarray, " K"]
     weight: float = 0.0
@@ -294,35 +293,32 @@ class MomentSums:
     def zero(cls, width: int) -> MomentSums:
         """Those of no rows."""
         require_memory("The moments of the features", width, width, remedy="Use fewer features or actions.")
-        return cls(np.zeros((width, width)), np.zeros((width, width)), np.zeros(width), np.zeros(width))
+        return cls(np.zeros((width, width)), np.zeros(width), np.zeros(width))
 
     def add(self, design: Design, rows: Int[np.ndarray, " m"] | None = None) -> None:
         """Adds feature rows; all of them, unless `rows` says which."""
         weights, rewards, width = design.weights, design.rewards, design.width
-        current, following = design.current, design.following
+        current = design.current
         if rows is not None:
-            weights, rewards = weights[rows], rewards[rows]
-            current, following = current.take(rows), following.take(rows)
+            weights, rewards, current = weights[rows], rewards[rows], current.take(rows)
         add_product(self.gram, current, current, weights)
-        add_product(self.next_gram, following, current, weights)
         self.mean += weighted_sum(current, weights, width)
         self.reward += weighted_sum(current, weights * rewards, width)
         self.weight += float(weights.sum())
 
     def merge(self, other: MomentSums) -> None:
         """Adds the sums over other rows."""
-        for name in ("gram", "next_gram", "mean", "reward"):
+        for name in ("gram", "mean", "reward"):
             total = getattr(self, name)
             total += getattr(other, name)
         self.weight += other.weight
 
-    def moments(self) -> Moments:
-        """The means; the sums are used up."""
+    def moments(self, following: Float[np.ndarray, "K K"]) -> Moments:
+        """With the sum over following rows; all sums become means, in place."""
         total = self.weight or 1.0
-        for name in ("gram", "next_gram", "mean", "reward"):
-            sums = getattr(self, name)
+        for sums in (self.gram, following, self.mean, self.reward):
             sums /= total
-        return Moments(self.gram, self.next_gram, self.mean, None, self.reward, self.weight)
+        return Moments(self.gram, following, self.mean, None, self.reward, self.weight)
 
 
 def weighted_sum(rows: Rows, weights: np.ndarray, width: int) -> np.ndarray:
@@ -338,4 +334,4 @@ def mean_start(log: LogDesign, chosen: Bool[np.ndarray, " n0"] | None = None) ->
     if log.initial is None:
         return None
     weights = log.initial_weights if chosen is None else np.where(chosen, log.initial_weights, 0.0)
-    return weighted_sum(log.initial, weights, log.shape[0]) / weights.sum()
+    return weighted_sum(log.initial, weights, log.width) / weights.sum()

@@ -2,7 +2,9 @@
 
 Every estimator answers from a `Problem`. Building one checks the types, finds the table where states and actions are
 few whole numbers, and checks that the log contains what the policy does. Feature rows, moments, folds and the empirical
-MDP are made on first use and then shared by all estimators that are given the same problem.
+MDP are made on first use and then shared by all estimators that are given the same problem. What depends on the log
+alone (folds, features at the logged pairs, gram matrices, a learned model, tests of the log) is also shared with the
+problems of other policies, which `with_policy` makes.
 """
 
 from __future__ import annotations
@@ -25,16 +27,16 @@ from gradientdice.functions import (
     LoggedTable,
     Tabular,
 )
-from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, TabularPolicy
+from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
 from gradientdice.problem.absorbing import row_share
 from gradientdice.problem.design import Design, whole_design
 from gradientdice.problem.empirical import EmpiricalMDP, TabularSolution
-from gradientdice.problem.entrance import require_functions, require_types
+from gradientdice.problem.entrance import in_the_policys_words, require_functions, require_types
 from gradientdice.problem.folds import Folds, fold_moments
 from gradientdice.problem.logged import require_logged_actions, require_logged_features
 from gradientdice.problem.moments import Moments
-from gradientdice.problem.stream import LogDesign
-from gradientdice.problem.support import TableSupport
+from gradientdice.problem.stream import CACHE_BYTES, CHUNK_ROWS, LogDesign, SharedFeatures
+from gradientdice.problem.support import LoggedPairs, TableSupport
 
 if TYPE_CHECKING:
     from gradientdice.problem.inputs import NetworkInputs
@@ -67,6 +69,8 @@ class Problem:
         progress: whether work on it shows a progress bar on a terminal: None after two seconds, True from the start,
             False never.
         effort: how much work an answer may take, where an estimator leaves that open.
+        sharers: how many policies share the work that an answer may take: each is simulated the less, the more there
+            are.
 
     Example:
         >>> import numpy as np, gradientdice as gd
@@ -84,10 +88,14 @@ class Problem:
     search: Callable[[Problem], Choice] | None = None
     progress: bool | None = None
     effort: Effort = Effort.NORMAL
+    sharers: int = 1
     _shared: dict[Any, Any] = field(default_factory=dict, repr=False)
+    _of_log: dict[Any, Any] = field(default_factory=dict, repr=False)
+    _given: Functions | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         require_types(self.data, self.policy)
+        object.__setattr__(self, "data", in_the_policys_words(self.data, self.policy))
         require_functions(self.functions)
         require_count("seed", self.seed, low=0)
         if self.progress is not None:
@@ -101,6 +109,7 @@ class Problem:
                 f"rewards as large as {largest:.1e} overflow when they are squared: divide them by a constant, and "
                 "multiply the value by it."
             )
+        object.__setattr__(self, "_given", self.functions)
         if self.functions is None:
             object.__setattr__(self, "functions", table_for(self.data, self.policy))
         # Asked for here, so that a log that lacks what the policy does is refused before any work.
@@ -112,7 +121,7 @@ class Problem:
         """The log and the policy restricted to logged pairs, for a table; None for other functions."""
         if not isinstance(self.functions, Tabular):
             return None
-        return TableSupport.of(self.data, self.policy, self.functions)
+        return self._logged_pairs(self.functions, None).support(self.policy)
 
     @cached_property
     def chosen(self) -> Choice:
@@ -140,8 +149,8 @@ class Problem:
     def rows(self) -> LogDesign:
         """The log's feature rows."""
         if self.support is not None:
-            return LogDesign(self.support.data, self.support.policy, self.support.table, seed=self.seed)
-        return LogDesign(self.data, self.policy, self.linear_functions, seed=self.seed)
+            return self._table_rows(self.support, ("table rows", self.functions))
+        return self.design_of(self.linear_functions)
 
     @cached_property
     def moments(self) -> Moments:
@@ -162,12 +171,12 @@ class Problem:
         from gradientdice.problem.inputs import network_inputs
 
         if not isinstance(self.functions, MLP):
-            raise InputError(f"Inputs of networks need functions=MLP(…), not {self.functions!r}.")
+            raise InputError(f"Inputs of networks need functions=MLP(…), not {self.functions!r:.60}.")
         return network_inputs(self.data, self.policy, self.functions.draws, np.random.default_rng(self.seed))
 
     def folds(self, count: int) -> Folds:
         """The log in folds; the same for every function class and estimator."""
-        return self.once(("folds", count), lambda: Folds.create(self.data, count, self.seed))
+        return self.once_for_log(("folds", count), lambda: Folds.create(self.data, count, self.seed))
 
     def fold_rows(self, count: int) -> LogDesign:
         """The feature rows for fits that leave out any one of the folds."""
@@ -202,26 +211,72 @@ class Problem:
         """The log's share of all weight, the absorbing state's own row included."""
         return row_share(self.data, discount)
 
+    def design_of(
+        self, functions: LinearFunctions, chunk_rows: int | None = None, cache_bytes: int | None = None
+    ) -> LogDesign:
+        """The log's feature rows with other functions; features that do not depend on the policy are computed once.
+
+        Args:
+            functions: the function class.
+            chunk_rows: how many transitions are taken at a time; None for the usual number.
+            cache_bytes: up to how many bytes of feature rows are kept; None for the usual number.
+        """
+        key = ("features", functions, num_actions_of(self.policy), chunk_rows)
+        features = self.once_for_policies(key, SharedFeatures)
+        return LogDesign(
+            self.data,
+            self.policy,
+            functions,
+            seed=self.seed,
+            chunk_rows=chunk_rows or CHUNK_ROWS,
+            cache_bytes=cache_bytes or CACHE_BYTES,
+            features=features,
+        )
+
+    def with_policy(self, policy: Policy) -> Problem:
+        """The same log, functions and seed with another policy; all that depends on the log alone is shared."""
+        return replace(self, policy=policy, functions=self._given, _shared={})
+
     def using(self, functions: Functions) -> Problem:
         """The same log, policy and seed with other functions; folds and the check of the actions are shared."""
-        kept = {key: value for key, value in self._shared.items() if key == "actions" or key[0] == "folds"}
+        kept = {key: value for key, value in self._shared.items() if key == "actions"}
         return replace(self, functions=functions, search=None, _shared=kept)
 
     def on(self, data: Transitions) -> Problem:
         """The same policy, functions and seed with another version of the log."""
         functions = self.linear_functions if self.functions is None else self.functions
-        return replace(self, data=data, functions=functions, search=None, _shared={})
+        return replace(self, data=data, functions=functions, search=None, _shared={}, _of_log={})
 
     def _restricted_rows(self, folds: Folds) -> LogDesign:
         assert isinstance(self.functions, Tabular)
-        support = TableSupport.of(self.data, self.policy, self.functions, folds.rows)
-        return LogDesign(support.data, support.policy, support.table, seed=self.seed)
+        support = self._logged_pairs(self.functions, folds).support(self.policy)
+        return self._table_rows(support, ("table rows", self.functions, folds.count))
+
+    def _logged_pairs(self, table: Tabular, folds: Folds | None) -> LoggedPairs:
+        """The pairs that the log contains, or that it still contains without any one of the folds."""
+        rows, count = (None, 0) if folds is None else (folds.rows, folds.count)
+        return self.once_for_log(("pairs", table, count), lambda: LoggedPairs.of(self.data, table, rows))
+
+    def _table_rows(self, support: TableSupport, key: Any) -> LogDesign:
+        # A log that lacks something of what a policy does is changed, and its rows are others.
+        features = self.once_for_policies((*key, support.complete), SharedFeatures)
+        return LogDesign(support.data, support.policy, support.table, seed=self.seed, features=features)
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """What `make` gives: computed on the first call with this key, then shared by all estimators."""
         if key not in self._shared:
             self._shared[key] = make()
         return self._shared[key]
+
+    def once_for_log(self, key: Any, make: Callable[[], Any]) -> Any:
+        """The same for what depends on the log, the seed and the effort alone: it is shared by all policies too."""
+        if key not in self._of_log:
+            self._of_log[key] = make()
+        return self._of_log[key]
+
+    def once_for_policies(self, key: Any, make: Callable[[], Any]) -> Any:
+        """The same for what takes much memory: where no other policy needs it, it is made and not kept."""
+        return self.once_for_log(key, make) if self.sharers > 1 else make()
 
 
 def table_for(data: Transitions, policy: Policy) -> Tabular | None:
@@ -239,6 +294,11 @@ def table_for(data: Transitions, policy: Policy) -> Tabular | None:
         if table.num_features <= LARGEST_TABLE or len(np.unique(data.states)) * policy.num_actions <= LARGEST_TABLE:
             return table
     return None
+
+
+def num_actions_of(policy: Policy) -> int | None:
+    """How many discrete actions a policy has; None for continuous ones."""
+    return None if isinstance(policy, SamplingPolicy) else policy.num_actions
 
 
 def describe(functions: FeatureMap | MLP) -> str:

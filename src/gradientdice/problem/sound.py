@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradientdice.arrays import as_numbers
-from gradientdice.errors import InputError, require_finite
+from gradientdice.errors import InputError, require_finite, require_number
 from gradientdice.problem.moments import Moments
 
 # Second moments are sums of products in float64: what differs by more than this share was never one matrix.
@@ -32,6 +32,10 @@ def require_sound(moments: Moments) -> None:
         if array.shape != shape:
             raise InputError(f"moments.{name} must have shape {shape}, not {array.shape}.")
         require_finite(f"moments.{name}", array)
+    for name in ("weight", "initial_weight", "absorbing_weight"):
+        if name != "absorbing_weight" or moments.absorbing_weight is not None:
+            require_number(f"moments.{name}", getattr(moments, name), low=0)
+    require_number("moments.rank_tolerance", moments.rank_tolerance, low=0, high=1)
     gram = moments.gram
     scale = np.sqrt(np.abs(np.diag(gram)))
     bound = np.outer(scale, scale)

@@ -4,20 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count
-from gradientdice.functions import LinearFunctions
+from gradientdice.functions import FeatureMap, LinearFunctions
 from gradientdice.functions.rows import Rows
 from gradientdice.policies import LoggedPolicy, Policy
-from gradientdice.problem.design import Design, feature_rows, fit_functions, initial_rows
+from gradientdice.problem.design import Design, LogFeatures, feature_rows, fit_functions, initial_rows
 from gradientdice.problem.entrance import require_functions, require_types
 
 CHUNK_ROWS = 65_536
 CACHE_BYTES = 2 << 30
+# Features are kept for other policies if those of the whole log take no more than this.
+SHARED_BYTES = 256 << 20
+
+
+class SharedFeatures:
+    """What the feature rows of one log and one function class have in common, whatever the policy.
+
+    Attributes:
+        functions: the function class, scaled to the log; None until it is.
+        chunks: the features of each chunk.
+        sums: by fold, the moments' sums over the current rows; None until they are known.
+    """
+
+    def __init__(self) -> None:
+        self.functions: FeatureMap | None = None
+        self.chunks: dict[int, LogFeatures] = {}
+        self.sums: Any = None
 
 
 class LogDesign:
@@ -35,6 +53,7 @@ class LogDesign:
         seed: int = 0,
         chunk_rows: int = CHUNK_ROWS,
         cache_bytes: int = CACHE_BYTES,
+        features: SharedFeatures | None = None,
     ) -> None:
         require_types(data, policy)
         require_functions(functions)
@@ -43,7 +62,9 @@ class LogDesign:
         require_count("seed", seed, low=0)
         require_count("chunk_rows", chunk_rows)
         self.data, self.policy = data, policy
-        self.functions = fit_functions(functions, data, policy)
+        self.features = SharedFeatures() if features is None else features
+        self.functions = self.features.functions or fit_functions(functions, data, policy)
+        self.features.functions = self.functions
         self.knows_initial = not isinstance(policy, LoggedPolicy) or policy.knows_initial
         self._seed, self._chunk_rows, self._cache_bytes = seed, chunk_rows, cache_bytes
         self._kept: dict[int, Design] = {}
@@ -56,9 +77,13 @@ class LogDesign:
             if start in self._kept:
                 yield rows, self._kept[start]
                 continue
-            design = feature_rows(self.data, self.policy, self.functions, rows, self._rng(start))
-            if _row_bytes(design) * n <= self._cache_bytes:
+            known = self.features.chunks.get(start) or LogFeatures()
+            design = feature_rows(self.data, self.policy, self.functions, rows, self._rng(start), known)
+            size = _row_bytes(design) * n
+            if size <= self._cache_bytes:
                 self._kept[start] = design
+            if size <= SHARED_BYTES:
+                self.features.chunks[start] = known
             yield rows, design
 
     @cached_property
@@ -78,9 +103,19 @@ class LogDesign:
         """The first chunk: it shows the width and whether there is an absorbing state."""
         return next(self.chunks())[1]
 
+    @property
+    def width(self) -> int:
+        """The number of features, the absorbing state's included."""
+        return self._shape[0]
+
+    @property
+    def absorbing(self) -> bool:
+        """Whether the last feature is that of the absorbing state."""
+        return self._shape[1]
+
     @cached_property
-    def shape(self) -> tuple[int, bool]:
-        """The number of features, and whether the last is the absorbing state's, from a single row."""
+    def _shape(self) -> tuple[int, bool]:
+        """Width and absorbing, from a single row: a whole chunk that is not kept would be made again."""
         row = feature_rows(self.data, self.policy, self.functions, slice(0, 1), self._rng(0))
         return row.width, row.absorbing
 

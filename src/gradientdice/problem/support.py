@@ -77,43 +77,80 @@ class TableSupport:
     def of(
         cls, data: Transitions, policy: Policy, table: Tabular, folds: Int[np.ndarray, " n"] | None = None
     ) -> TableSupport:
-        """The support of a log.
+        """The support of a log; see `LoggedPairs`."""
+        return LoggedPairs.of(data, table, folds).support(policy)
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedPairs:
+    """Which pairs a log contains, whatever the policy.
+
+    Attributes:
+        data: the log.
+        table: the table over the logged pairs.
+        counts: (S, A) the weight of each pair, 0 for one that does not count as logged.
+        lost: which next states and which initial states have no rows.
+    """
+
+    data: Transitions
+    table: LoggedTable
+    counts: Float[np.ndarray, "S A"]
+    lost: tuple[np.ndarray, np.ndarray | None]
+
+    @classmethod
+    def of(cls, data: Transitions, table: Tabular, folds: Int[np.ndarray, " n"] | None = None) -> LoggedPairs:
+        """The pairs of a log.
 
         Args:
             data: the log.
-            policy: the policy.
             table: the table.
             folds: the fold of each row, if any one of them will be left out: a pair counts as logged only if at least
                 two folds contain it.
 
         Raises:
-            InputError: if states or actions lie outside the table, the policy has no probabilities for it, or the
-                table is not to be restricted and the log lacks a pair.
+            InputError: if states or actions lie outside the table.
         """
-        _check(data, policy, table)
+        _check(data, table)
         logged = LoggedTable.of(table, data.states, data.actions)
         counts = _counts(data, logged, folds)
-        known = counts.sum(axis=1) > 0
-        lost = _lost(data, logged, known)
-        complete = _is_complete(data, policy, logged, counts, lost)
-        support = cls(logged, data, policy, complete, np.zeros(len(data), dtype=bool), 0.0, (data, policy))
+        return cls(data, logged, counts, _lost(data, logged, counts.sum(axis=1) > 0))
+
+    def support(self, policy: Policy) -> TableSupport:
+        """The log and a policy that keep to these pairs.
+
+        Raises:
+            InputError: if the policy has no probabilities for the table, or the table is not to be restricted and the
+                log lacks a pair.
+        """
+        data, logged, counts = self.data, self.table, self.counts
+        _check_policy(policy, logged.table)
+        complete = _is_complete(data, policy, logged, counts, self.lost)
+        unchanged = np.zeros(len(data), dtype=bool)
+        support = TableSupport(logged, data, policy, complete, unchanged, 0.0, (data, policy))
         if complete:
             return support
-        if not table.stand_in:
+        if not logged.table.stand_in:
             _refuse(data, policy, logged, counts)
         restricted, _ = restricted_to_logged(support.probabilities, counts)
-        changed, redirected, starts = _redirected(data, logged, known, lost)
-        whole = DiscretePolicy(lambda states: restricted[logged.index(states)], table.num_actions)
+        changed, redirected, starts = self._redirected
+        whole = DiscretePolicy(lambda states: restricted[logged.index(states)], logged.table.num_actions)
         return replace(support, data=changed, policy=whole, redirected=redirected, redirected_starts=starts)
 
+    @cached_property
+    def _redirected(self) -> tuple[Transitions, np.ndarray, float]:
+        return _redirected(self.data, self.table, self.counts.sum(axis=1) > 0, self.lost)
 
-def _check(data: Transitions, policy: Policy, table: Tabular) -> None:
+
+def _check(data: Transitions, table: Tabular) -> None:
     # What follows an end is not used and may be anything.
     following = np.where(data.ended, data.states, data.next_states) if data.next_states.ndim == 1 else data.next_states
     for name, states in (("states", data.states), ("next_states", following), ("initial_states", data.initial_states)):
         if states is not None:
             table.check(name, states, table.num_states)
     table.check("actions", data.actions, table.num_actions)
+
+
+def _check_policy(policy: Policy, table: Tabular) -> None:
     if isinstance(policy, SamplingPolicy) or policy.num_actions is None:
         raise InputError(
             "A tabular model needs action probabilities: use TabularPolicy or DiscretePolicy (or next_probabilities of "

@@ -2,62 +2,140 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from gradientdice.evaluation.estimate import Estimate
-
-BLUE, GREY, ORANGE = "#0072B2", "#777777", "#D55E00"
+from gradientdice.inference.footprint import Profile
+from gradientdice.inference.movement import Movement
+from gradientdice.inference.state_map import StateMap
+from gradientdice.report.drawings import (
+    draw_intervals,
+    draw_map,
+    draw_parts,
+    draw_profile,
+    draw_range,
+    draw_ratio,
+    draw_shares,
+)
+from gradientdice.report.theme import ACCENT, PANEL_SIZE, SOFT, styled
 
 
 def estimate_figure(estimate: Estimate) -> Figure:
     """The value beside the behaviour's, and the ratio's distribution. Needs no screen and no pyplot."""
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(1, 1.3))
-    draw_value(left, estimate)
-    draw_ratio(right, estimate)
+    width, height = PANEL_SIZE
+    with styled():
+        figure = Figure(figsize=(2 * width, height))
+        if estimate.ratio is None or not np.isfinite(estimate.ratio).all():
+            figure.set_size_inches(width, height)
+            draw_value(figure.subplots(), estimate)
+            return figure
+        left, right = figure.subplots(1, 2)
+        draw_value(left, estimate)
+        draw_ratio(right, estimate.ratio)
     return figure
 
 
 def draw_value(axis: Axes, estimate: Estimate) -> None:
-    """The estimate with its interval, and the behaviour's value as a line with its own.
-
-    At discount 1, and where the log has no episodes, the line is the mean logged reward.
-    """
-    if estimate.interval is not None:
-        low, high = estimate.interval
-        axis.errorbar(
-            [0], [estimate.value], [[estimate.value - low], [high - estimate.value]], fmt="o", color=BLUE, capsize=6
-        )
-    else:
-        axis.plot([0], [estimate.value], "o", color=BLUE)
-    behavior = estimate.behavior
-    if behavior is None or estimate.discount == 1:
-        axis.axhline(estimate.behavior_mean, color=GREY, linestyle="--", label="mean logged reward")
-    else:
-        axis.axhline(behavior.value, color=GREY, linestyle="--", label="behaviour")
-        if behavior.interval is not None:
-            axis.axhspan(*behavior.interval, color=GREY, alpha=0.2, linewidth=0)
-    axis.annotate(f"{estimate.value:.4g}", (0, estimate.value), xytext=(10, 0), textcoords="offset points", va="center")
-    axis.set_xlim(-1, 1)
-    axis.set_xticks([0], ["target policy"])
-    axis.set_ylabel("value")
-    axis.legend(fontsize=8)
-    axis.grid(alpha=0.3, axis="y")
+    """The estimate and the behaviour's value, each with its interval."""
+    name, value, interval = behavior_row(estimate)
+    ends = [estimate.interval or (np.nan, np.nan), interval or (np.nan, np.nan)]
+    values = np.array([estimate.value, value])
+    draw_intervals(axis, ["this policy", name], values, np.array(ends), [ACCENT, SOFT])
+    axis.set_xlabel(criterion(estimate.discount))
 
 
-def draw_ratio(axis: Axes, estimate: Estimate) -> None:
-    """How the ratio is distributed over the log; the ends are gathered into the outer bars."""
-    if estimate.ratio is None:
-        axis.text(0.5, 0.5, "this estimator has no ratio", ha="center", va="center", transform=axis.transAxes)
-        axis.set_axis_off()
-        return
-    low, high = np.quantile(estimate.ratio, [0.001, 0.999])
-    edges = np.linspace(min(low, 0.0), max(high, 1.0), 41)
-    axis.hist(np.clip(estimate.ratio, edges[0], edges[-1]), bins=edges.tolist(), color=BLUE, alpha=0.8)
-    axis.axvline(1.0, color=ORANGE, linestyle="--", label="as often as logged")
-    axis.set_yscale("log")
-    axis.set(xlabel="ratio: how much oftener the target goes there", ylabel="transitions")
-    axis.legend(fontsize=8)
-    axis.grid(alpha=0.3)
+def criterion(discount: float) -> str:
+    """What a value is a value of: below discount 1 it is (1−γ)-normalised, a mean over steps."""
+    if discount == 0:
+        return "expected immediate reward"
+    return "average reward per step" if discount == 1 else f"reward per step, discounted by {discount:g}"
+
+
+def behavior_row(estimate: Estimate) -> tuple[str, float, tuple[float, float] | None]:
+    """What the value is shown beside: the behaviour's value, or the mean logged reward where that is not known."""
+    behavior, improvement = estimate.behavior, estimate.improvement
+    if improvement is not None and (behavior is None or improvement.baseline != behavior.value):
+        return "the behaviour", improvement.baseline, None
+    if behavior is not None:
+        return "the behaviour", behavior.value, behavior.interval
+    return "mean logged reward", estimate.behavior_mean, None
+
+
+def value_figure(estimate: Estimate) -> Figure:
+    """The same above where the interval lies in all that is possible."""
+    possible = estimate.possible
+    with styled():
+        if not (math.isfinite(possible.low) and math.isfinite(possible.high) and possible.low < possible.high):
+            figure = Figure(figsize=PANEL_SIZE)
+            draw_value(figure.subplots(), estimate)
+            return figure
+        figure = Figure(figsize=PANEL_SIZE)
+        upper, lower = figure.subplots(2, 1, height_ratios=(5, 1))
+        draw_value(upper, estimate)
+        draw_range(lower, (possible.low, possible.high), estimate.interval or (estimate.value, estimate.value))
+    return figure
+
+
+def ratio_figure(ratio: np.ndarray) -> Figure:
+    """The ratio's distribution."""
+    with styled():
+        figure = Figure(figsize=PANEL_SIZE)
+        draw_ratio(figure.subplots(), ratio)
+    return figure
+
+
+def profile_figure(profile: Profile, label: str) -> Figure:
+    """Shares over the steps of an episode, or along the log."""
+    with styled():
+        figure = Figure(figsize=PANEL_SIZE)
+        draw_profile(figure.subplots(), profile.edges, profile.logged, profile.target, profile.error, label)
+    return figure
+
+
+def movement_figure(movements: tuple[Movement, ...], *, shares: bool) -> Figure:
+    """States or actions, from the log to the policy."""
+    width, height = PANEL_SIZE
+    with styled():
+        # Rows of a constant height, as in a table.
+        figure = Figure(figsize=(width, max(height, 0.7 + 0.24 * len(movements))))
+        logged, target = np.array([[move.logged, move.target] for move in movements]).T
+        draw_shares(figure.subplots(), [move.where for move in movements], logged, target, shares=shares)
+    return figure
+
+
+def map_figure(states: StateMap) -> Figure:
+    """Where the policy goes in state space."""
+    width, height = PANEL_SIZE
+    labels = [f"state[{column}]" for column in states.columns]
+    with styled():
+        if len(states.columns) == 1:
+            figure = Figure(figsize=PANEL_SIZE)
+            draw_profile(figure.subplots(), states.edges[0], states.logged, states.target, None, labels[0])
+            return figure
+        figure = Figure(figsize=(width, 1.35 * height))
+        edges = states.edges[0], states.edges[1]
+        draw_map(figure.subplots(), edges, states.logged, states.target, (labels[0], labels[1]))
+    return figure
+
+
+def correction_figure(estimate: Estimate, correction: float) -> Figure:
+    """What Q alone says, and the value with what the rows add."""
+    ends = np.array([(np.nan, np.nan), estimate.interval or (np.nan, np.nan)])
+    with styled():
+        figure = Figure(figsize=(PANEL_SIZE[0], 0.7 * PANEL_SIZE[1]))
+        values = np.array([estimate.value - correction, estimate.value])
+        draw_intervals(figure.subplots(), ["Q alone", "corrected"], values, ends, [SOFT, ACCENT])
+    return figure
+
+
+def interval_figure(parts: dict[str, float]) -> Figure:
+    """What an interval's half-width is made of."""
+    width, _ = PANEL_SIZE
+    with styled():
+        figure = Figure(figsize=(width, 0.4 + 0.36 * len(parts)))
+        draw_parts(figure.subplots(), list(parts), np.array(list(parts.values())))
+    return figure

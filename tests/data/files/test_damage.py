@@ -68,9 +68,9 @@ class TestNpz:
             gd.load(path)
 
 
-@pytest.mark.parametrize("name", [None, 3, b"log.npz", "", [], {"a": 1}, 1.5])
+@pytest.mark.parametrize("name", [None, 3, b"log.npz", "", [], 1.5])
 def test_what_is_no_name_of_a_file(name: Any):
-    with pytest.raises(gd.InputError, match="path must be a file's name"):
+    with pytest.raises(gd.InputError, match="must be a file's name|takes a file, a data frame"):
         gd.load(name)
     with pytest.raises(gd.InputError, match="path must be a file's name"):
         gd.Transitions(**GOOD).save(name)

@@ -103,8 +103,8 @@ class TestCsv:
 
     def test_a_missing_column_of_a_wide_file_lists_the_nearest(self, tmp_path):
         wide = {f"x{number}": [1, 2, 3] for number in range(2000)}
-        with pytest.raises(gd.InputError, match="of its 2,004 columns the nearest are .*'reward'") as caught:
-            gd.load(write_csv(tmp_path / "log.csv", **wide, rewards=None, reward=[1, 2, 3]))
+        with pytest.raises(gd.InputError, match="of its 2,004 columns the nearest are .*'payment'") as caught:
+            gd.load(write_csv(tmp_path / "log.csv", **wide, rewards=None, payment=[1, 2, 3]))
         assert len(str(caught.value)) < 600
 
 

@@ -92,6 +92,50 @@ def test_a_missing_column_is_named():
         gd.scan(as_table(DATA).drop_columns(["rewards"]))
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"columns": {"states": ["x", "y"]}}, "one column per field"),
+        ({"columns": {"steps": "t"}}, "one column per field"),
+        ({"columns": {"reward": "r"}}, "no field of a log"),
+        ({"columns": {"rewards": None}}, "rewards"),
+        ({"filter": "episodes < 3"}, "not str"),
+        ({"client": "localhost:8786"}, "distributed.Client"),
+    ],
+)
+def test_wrong_arguments_are_refused(given, message):
+    with pytest.raises(gd.InputError, match=message):
+        gd.scan(as_table(DATA), **given)
+
+
+def test_a_field_can_be_left_out():
+    assert "episodes" not in gd.scan(as_table(DATA), columns={"episodes": None}).columns
+
+
+def test_names_of_folders_are_columns(tmp_path):
+    table = as_table(DATA).drop_columns(["episodes"])
+    for episode in (3, 7):
+        (tmp_path / f"episodes={episode}").mkdir()
+        pq.write_table(table.slice(episode, 5), tmp_path / f"episodes={episode}" / "log.parquet")
+    log = gd.scan(tmp_path)
+    np.testing.assert_array_equal(rows(log, "episodes"), np.repeat([3, 7], 5))
+    np.testing.assert_array_equal(rows(log, "rewards"), DATA.rewards[[*range(3, 8), *range(7, 12)]])
+
+
+def test_the_words_of_actions_are_known(tmp_path):
+    with_fields(DATA, action_names=("stay", "go")).save(tmp_path / "log.parquet")
+    assert gd.scan(tmp_path / "log.parquet").action_names == ("stay", "go")
+
+
+def test_what_follows_an_end_may_be_missing():
+    ended = np.flatnonzero(DATA.ended)
+    following = [None if DATA.ended[row] else int(state) for row, state in enumerate(DATA.next_states)]
+    table = as_table(DATA)
+    table = table.set_column(table.column_names.index("next_states"), "next_states", [following])
+    batch = next(gd.scan(table).batches(0, "terminated"))
+    np.testing.assert_array_equal(batch.data.next_states[ended], DATA.states[ended])
+
+
 def test_a_missing_value_is_named_with_its_place(tmp_path):
     rewards = pa.array([1.0] * 9 + [None])
     table = pa.table({"states": [0] * 10, "actions": [0] * 10, "rewards": rewards, "next_states": [0] * 10})

@@ -5,8 +5,9 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.effort import Effort
-from gradientdice.estimators.doubly_robust.allowance import lacking_ratio, margin, unexplained_share
+from gradientdice.estimators.doubly_robust.allowance import lacking_ratio, unexplained_share
 from gradientdice.estimators.doubly_robust.search import FunctionSearch, searching
+from gradientdice.inference.room import margin
 from problems import known
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.effort import Effort
+from gradientdice.estimators.doubly_robust.allowance import SPREAD
 from gradientdice.estimators.doubly_robust.search import mixed_features, search_functions
 from gradientdice.estimators.model import values
 from gradientdice.experiments.traps.drift import Drift
@@ -68,6 +69,9 @@ class ExactQ:
 @dataclass
 class Exact:
     by_discount: list[list[ExactQ]]
+    values: tuple[float, ...]
+    spreads: tuple[float, ...] = (0.0,)
+    left_share: float = 0.0
 
     def notes(self, number: int) -> tuple[str, ...]:
         return (f"a model for discount {number}",)
@@ -89,17 +93,16 @@ def test_a_good_model_takes_over_and_the_interval_shrinks():
     policy = gd.DiscretePolicy(lambda s: np.tile([0.3, 0.7], (len(s), 1)), 2)
     following = data.next_states[:, 0]
     exact = ExactQ(states[:, 0] + gamma * (a * following + b), a * following + b, a * starts[:, 0] + b)
-    seen = []
+    truth, seen = (1 - gamma) * (a * starts.mean() + b), []
 
     def simulate(problem, discounts, folds, effort):
         seen.append((list(discounts), folds.count, effort))
-        return Exact([[exact]])
+        return Exact([[exact]], (truth,))
 
     problem = gd.Problem(data, policy)
     (with_model,) = search_functions(problem, [gamma], simulate)
     (without,) = search_functions(problem, [gamma])
     assert seen == [([gamma], 2, Effort.NORMAL)]
-    truth = (1 - gamma) * (a * starts.mean() + b)
     assert with_model.chosen.answer.value == pytest.approx(truth, abs=1e-6), "for these starts"
     assert with_model.chosen.shares["the model's"] > 0.99
     # With the kernel's Q the answer differs a little, by its own noise.
@@ -122,13 +125,52 @@ def test_the_interval_is_wider_where_two_kinds_of_q_disagree():
         slope = stretch / (1 - gamma * 0.8)
         model = ExactQ(slope * states[:, 0], slope * following[:, 0], slope * starts[:, 0])
 
-        def simulate(problem, discounts, folds, effort, model=model):
-            return Exact([[model]])
+        def simulate(problem, discounts, folds, effort, model=model, slope=slope):
+            return Exact([[model]], ((1 - gamma) * slope * starts.mean(),))
 
         (found,) = search_functions(gd.Problem(data, policy), [gamma], simulate)
         widths.append(1.96 * found.chosen.error + found.allowance(0.95))
         assert abs(found.chosen.answer.value - truth) < widths[-1]
     assert widths[1] > 4 * widths[0], "all of the stretched model's error would be 0.54"
+
+
+@pytest.mark.parametrize("gamma", [0.9, 1.0])
+def test_the_interval_is_wider_where_the_networks_disagree(gamma):
+    """Answers with both kinds of Q can be wrong alike, as where few episodes of the log have an end."""
+    rng, count = np.random.default_rng(7), 1500
+    states, starts = rng.normal(size=(count, 1)), rng.normal(size=(100, 1))
+    following = 0.8 * states + 0.1 * rng.normal(size=(count, 1))
+    data = gd.Transitions(states, rng.integers(0, 2, count), states[:, 0], following, initial_states=starts)
+    policy = gd.DiscretePolicy(lambda s: np.full((len(s), 2), 0.5), 2)
+    slope = 1 / (1 - gamma * 0.8)
+    model = ExactQ(slope * states[:, 0], slope * following[:, 0], slope * starts[:, 0])
+    allowances = []
+    for spread in (0.0, 10.0):
+
+        def simulate(problem, discounts, folds, effort, spread=spread):
+            return Exact([[model]], ((1 - gamma) * slope * starts.mean(),), (spread,))
+
+        (found,) = search_functions(gd.Problem(data, policy), [gamma], simulate)
+        allowances.append(found.allowance(0.95))
+    assert allowances[0] < 0.2, "both kinds of Q are right"
+    assert allowances[1] == pytest.approx(1.96 * SPREAD * 10, rel=1e-3)
+
+
+@pytest.mark.parametrize(("left", "alone"), [(0.05, True), (0.15, False)])
+def test_at_discount_one_a_model_that_leaves_the_log_does_not_answer_alone(left, alone):
+    rng, count = np.random.default_rng(8), 1500
+    states = rng.normal(size=(count, 1))
+    following = 0.8 * states + 0.1 * rng.normal(size=(count, 1))
+    data = gd.Transitions(states, rng.integers(0, 2, count), states[:, 0], following)
+    policy = gd.DiscretePolicy(lambda s: np.full((len(s), 2), 0.5), 2)
+    model = ExactQ(5 * states[:, 0], 5 * following[:, 0], None)
+
+    def simulate(problem, discounts, folds, effort):
+        return Exact([[model]], (0.0,), left_share=left)
+
+    (found,) = search_functions(gd.Problem(data, policy), [1.0], simulate)
+    assert (set(found.chosen.shares) == {"the model's"}) == alone
+    assert found.chosen.answer.evidence.left == (left if alone else None)
 
 
 def test_all_but_quick_answers_learn_a_model(monkeypatch):
@@ -138,7 +180,7 @@ def test_all_but_quick_answers_learn_a_model(monkeypatch):
 
     def simulate(problem, discounts, folds, effort):
         seen.append(effort)
-        return Exact([[nothing]])
+        return Exact([[nothing]], (0.0,))
 
     monkeypatch.setattr(values, "simulated_values", simulate)
     default = gd.evaluate(data, policy, discount=0.9)
@@ -156,7 +198,7 @@ def test_a_useless_model_is_left_out():
     wild = ExactQ(noise.normal(size=3000) * 50, noise.normal(size=3000) * 50, noise.normal(size=starts) * 50)
 
     def simulate(problem, discounts, folds, effort):
-        return Exact([[wild]])
+        return Exact([[wild]], (0.0,))
 
     (found,) = search_functions(gd.Problem(data, policy), [0.9], simulate)
     assert found.chosen.shares.get("the model's", 0.0) < 0.05

@@ -1,6 +1,7 @@
 """What estimators over single transitions must not depend on; their influence values and coverage."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -85,6 +86,13 @@ class TestInference:
             assert 200 * moved == pytest.approx(shares.initial[start], abs=1e-2 * size)
 
 
+@cache
+def two_hundred_logs():
+    """The same for every estimator, which then share their moments too."""
+    case, rng = problem(5, ending=True), np.random.default_rng(5)
+    return [gd.Problem(case.sample(400, rng), case.policy, gd.Tabular(4, 2)) for _ in range(200)]
+
+
 @pytest.mark.parametrize(
     ("make", "discount"),
     [
@@ -93,9 +101,6 @@ class TestInference:
     ],
 )
 def test_intervals_cover(make, discount):
-    case, rng = problem(5, ending=True), np.random.default_rng(5)
-    truth, hits = case.truth(discount), 0
-    for _ in range(200):
-        data = case.sample(400, rng)
-        hits += covers(make(discount).answer(gd.Problem(data, case.policy, gd.Tabular(4, 2))), data, truth)
+    truth = problem(5, ending=True).truth(discount)
+    hits = sum(covers(make(discount).answer(log), log.data, truth) for log in two_hundred_logs())
     assert 0.88 <= hits / 200 <= 0.99

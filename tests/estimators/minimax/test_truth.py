@@ -1,9 +1,13 @@
 """MWL, MQL, FQE, the black-box estimator and the regularised Lagrangian: the truth, one another's answers, plain versions."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice.evaluation.evaluate import evaluate_problem
+from gradientdice.evaluation.interval import Intervals
 from problems import known
 from reference import kernels
 from reference.population import boyan, problem
@@ -40,21 +44,24 @@ class TestTruth:
 
     @pytest.mark.parametrize(("make", "discount"), cases(MAIN, [0.5, 1.0]))
     def test_error_falls_with_the_root_of_n(self, make, discount):
-        case = problem(3, ending=True)
-        truth, rng = case.truth(discount), np.random.default_rng(5)
-        sizes, errors = [200, 800, 3200], []
+        truth, errors = problem(3, ending=True).truth(discount), []
+        sizes = [200, 800, 3200]
         for n in sizes:
-            values = [
-                make(discount).answer(gd.Problem(case.sample(n, rng), case.policy, gd.Tabular(4, 2), 0)).value
-                for _ in range(40)
-            ]
+            values = [make(discount).answer(log).value for log in forty_logs(n)]
             errors.append(np.sqrt(np.mean((np.array(values) - truth) ** 2)))
         slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
         assert -0.75 < slope < -0.3
 
 
+@cache
+def forty_logs(n):
+    """The same for every estimator, which then share their moments too."""
+    case, rng = problem(3, ending=True), np.random.default_rng([5, n])
+    return [gd.Problem(case.sample(n, rng), case.policy, gd.Tabular(4, 2), 0) for _ in range(40)]
+
+
 class TestOneSolve:
-    """MATHS fact 1: with a constant among the features, no ridge and γ < 1 all of these are one estimate."""
+    """With a constant among the features, no ridge and γ < 1 all of these are one estimate."""
 
     FEATURES = np.random.default_rng(9).normal(size=(8, 3))
 
@@ -67,7 +74,8 @@ class TestOneSolve:
         data = case.sample(600, rng, weights=rng.uniform(0.2, 2, 600))
         functions = gd.Tabular(4, 2) if table else gd.LinearFeatures(lambda s, a: self.FEATURES[2 * s + a])
         expected = gd.evaluate(data, case.policy, gd.LSTDQ(discount), functions=functions)
-        again = gd.evaluate(data, case.policy, gd.GradientDICE(discount), functions=functions)
+        shared = gd.Problem(data, case.policy, functions)
+        again = evaluate_problem(shared, gd.GradientDICE(discount), Intervals())
         assert again.value == pytest.approx(expected.value, abs=1e-9)
         features = np.eye(8) if table else np.column_stack([np.ones(8), self.FEATURES])
         radius = kernels.fitted_q_radius(data, case.target, discount, features)
@@ -75,7 +83,7 @@ class TestOneSolve:
             estimator = make(discount)
             if make is gd.BlackBox or (getattr(estimator, "positive", False) and not table):
                 continue
-            found = gd.evaluate(data, case.policy, estimator, functions=functions)
+            found = evaluate_problem(shared, estimator, Intervals())
             if make is gd.FQE and radius >= 1:
                 assert found.status is gd.Status.NOT_CONVERGED and found.interval is None
                 continue
@@ -88,11 +96,11 @@ class TestOneSolve:
     def test_all_agree_on_the_average_reward_of_a_table(self, seed, ending):
         case, rng = problem(seed, ending), np.random.default_rng(seed)
         data = case.sample(600, rng, weights=rng.uniform(0.2, 2, 600))
-        expected = gd.evaluate(data, case.policy, gd.LSTDQ(1.0))
+        expected, shared = gd.evaluate(data, case.policy, gd.LSTDQ(1.0)), gd.Problem(data, case.policy)
         for make in EVERY:
             if make in DISCOUNTED_ONLY:
                 continue
-            found = gd.evaluate(data, case.policy, make(1.0))
+            found = evaluate_problem(shared, make(1.0), Intervals())
             assert found.value == pytest.approx(expected.value, abs=10 * tolerance(make))
             assert found.standard_error == pytest.approx(expected.standard_error, rel=1e-5)
 

@@ -61,6 +61,22 @@ def test_returns_are_sums_of_rewards_up_to_the_cut(rng, discount):
         assert last[step, network, path] == paths.reached[later, network, path]
 
 
+def test_what_an_end_pays_is_told_from_rewards_that_vary_up_to_it(rng):
+    states = rng.uniform(-1, 1, size=(400, 2))
+    ended = states[:, 0] > 0.9
+    smooth = 2 * states[:, 0] - states[:, 1] ** 2
+    for prize in (0.0, 50.0):
+        data = gd.Transitions(
+            states, rng.integers(2, size=400), smooth + prize * ended, states, states[:3], terminated=ended
+        )
+        encoding = Encoding.of(data, COIN)
+        assert encoding.end_reward == pytest.approx(prize, abs=1e-6)
+        low, high = encoding.reward_range
+        assert -3.5 < low < high < 2.5, "the prize is not among the rewards of each step"
+        reward = encoding.samples(data).targets[:, 2] * encoding.reward_scale + encoding.reward_center
+        assert reward == pytest.approx(smooth, abs=1e-5)
+
+
 def test_constant_columns_keep_their_value(rng):
     states = np.column_stack([rng.normal(size=50), np.full(50, 7.0)])
     data = gd.Transitions(states, rng.integers(2, size=50), np.ones(50), states + [[1.0, 0.0]], states[:3])

@@ -7,7 +7,6 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.effort import Effort
-from gradientdice.estimators.model.row_paths import LENGTHS
 from gradientdice.estimators.model.settings import SETTINGS, ModelSettings
 from gradientdice.estimators.model.values import ModelValues, simulated_values
 from problems import known, linear_gaussian
@@ -126,7 +125,7 @@ def test_v_is_the_policys_mean_of_the_same_q(walked):
 def test_the_policy_is_called_in_batches_for_each_simulated_step(walked):
     count = walked[0]
     # Three groups of paths: from next states, from simulated ones, from initial states. Beside them, a check or two.
-    assert SMALL.horizon < count.calls <= SMALL.horizon + 3 * max(LENGTHS) + 6
+    assert SMALL.horizon < count.calls <= SMALL.horizon + 3 * max(SMALL.lengths) + 6
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,12 @@
 """What a state ratio must not depend on, and what it must."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice.data.fields import ARRAYS
 from problems import known, random_problem
 from reference.state_logs import AVERAGE, EVERY, answer, rollout_with_ends
 
@@ -16,9 +17,9 @@ class TestInvariances:
         _, target, log = rollout_with_ends(0, 40, 12)
         twice = gd.Transitions(
             **{
-                field.name: np.concatenate([getattr(log, field.name)] * 2)
-                for field in fields(log)
-                if getattr(log, field.name) is not None and field.name != "episodes"
+                name: np.concatenate([getattr(log, name)] * 2)
+                for name in ARRAYS
+                if getattr(log, name) is not None and name != "episodes"
             },
             episodes=np.concatenate([known(log.episodes), known(log.episodes) + 1]),
         )

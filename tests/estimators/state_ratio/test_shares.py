@@ -1,6 +1,7 @@
 """Influence values of state ratios against finite differences; coverage and consistency."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -95,12 +96,23 @@ class TestShares:
     @pytest.mark.parametrize("estimator", [gd.COPTD(1.0), gd.BCH(1.0), gd.BCH(0.8), gd.GEM(0.8)], ids=repr)
     def test_intervals_cover(self, estimator):
         mdp, target, _ = random_problem(1)
-        behavior, truth = np.full((5, 2), 0.5), mdp.value(target, estimator.discount)
-        covered = []
-        for seed in range(200):
-            log = mdp.rollout(behavior, 50, 20, np.random.default_rng(seed))
-            covered.append(covers(answer(estimator, log, target), log, truth))
+        truth = mdp.value(target, estimator.discount)
+        covered = [covers(answer(estimator, log, target), log, truth) for log in two_hundred_logs()]
         assert 0.88 <= np.mean(covered) <= 0.99
+
+
+@cache
+def two_hundred_logs():
+    """The same for every estimator."""
+    mdp, behavior = random_problem(1)[0], np.full((5, 2), 0.5)
+    return [mdp.rollout(behavior, 50, 20, np.random.default_rng(seed)) for seed in range(200)]
+
+
+@cache
+def forty_logs(episodes):
+    """The same for every estimator."""
+    mdp, behavior = random_problem(2)[0], np.full((5, 2), 0.5)
+    return [mdp.rollout(behavior, episodes, 10, np.random.default_rng([episodes, seed])) for seed in range(40)]
 
 
 class TestConsistency:
@@ -116,7 +128,7 @@ class TestConsistency:
             truth = gd.mdp.TabularMDP(mdp.transition, mdp.reward, logged).value(target, 0.9)
         errors = []
         for size in sizes:
-            logs = (mdp.rollout(behavior, size, 10, np.random.default_rng([size, seed])) for seed in range(40))
-            errors.append(np.sqrt(np.mean([(answer(estimator, log, target).value - truth) ** 2 for log in logs])))
+            values = [answer(estimator, log, target).value for log in forty_logs(size)]
+            errors.append(np.sqrt(np.mean((np.array(values) - truth) ** 2)))
         slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
         assert -0.75 < slope < -0.3

@@ -219,6 +219,7 @@ def test_names_of_episodes():
         ({"discount": 0.9, "solver": gd.PrimalDual(10, 0.1)}, "PrimalDual"),
         ({"discount": 0.9, "functions": gd.MLP()}, "Networks"),
         ({"discount": 0.9, "interval": gd.BootstrapInterval()}, "BootstrapInterval"),
+        ({"discount": [0.5, 0.9]}, "one discount"),
     ],
 )
 def test_what_needs_the_log_in_memory_is_refused_by_name(tmp_path, arguments, named):
@@ -231,9 +232,44 @@ def test_what_does_not_take_a_scanned_log_says_so(tmp_path):
     for ask in (
         lambda: gd.compare(log, TARGET, [gd.GradientDICE(0.9)]),  # pyright: ignore[reportArgumentType]
         lambda: gd.Problem(log, TARGET),  # pyright: ignore[reportArgumentType]
+        lambda: gd.rank(log, {"target": TARGET}, 0.9),  # pyright: ignore[reportArgumentType]
+        lambda: gd.select(log, {"target": TARGET}, 0.9),  # pyright: ignore[reportArgumentType]
+        lambda: gd.posterior(log, TARGET, discount=0.9),  # pyright: ignore[reportArgumentType]
+        lambda: gd.segments(log, TARGET, discount=0.9, by=[0], of="rows"),  # pyright: ignore[reportArgumentType]
+        lambda: gd.return_distribution(log, TARGET, 0.9),  # pyright: ignore[reportArgumentType]
     ):
         with pytest.raises(gd.InputError, match="log.sample"):
             ask()
+
+
+def test_what_has_one_row_per_transition_is_not_kept(tmp_path):
+    found = gd.evaluate(scanned(tmp_path, NOISY), TARGET, discount=0.9)
+    assert found.ratio is None and found.influence is None and found.footprint is None and found.unit_shares == []
+    assert found.improvement is None
+    with pytest.raises(gd.InputError, match=r"log\.sample"):
+        found - ANSWER
+    found.report(tmp_path / "report.html")
+
+
+def test_the_interval_is_made_of_the_same_room(tmp_path):
+    kept = ~((TABLE.states == 3) & (TABLE.actions == 1))
+    parts = (array[kept] for array in (TABLE.states, TABLE.actions, TABLE.rewards, TABLE.next_states))
+    data = gd.Transitions(*parts, initial_states=[2, 2, 2])
+    found, expected = (
+        known(gd.evaluate(log, TARGET, discount=0.9).sources).room.causes(0.95)
+        for log in (scanned(tmp_path, data), data)
+    )
+    assert {"steps that were never logged", "starts that were never seen"} <= found.keys() == expected.keys()
+    np.testing.assert_allclose(list(found.values()), list(expected.values()), rtol=1e-9)
+
+
+def test_actions_in_another_order_than_the_policys(tmp_path):
+    with_fields(NOISY, action_names=("stay", "go")).save(tmp_path / "log.parquet")
+    log = gd.scan(tmp_path / "log.parquet")
+    probabilities = as_function(TARGET).function
+    same(gd.evaluate(log, gd.DiscretePolicy(probabilities, 2, action_names=("stay", "go")), discount=0.9), ANSWER)
+    with pytest.raises(gd.InputError, match="load the log"):
+        gd.evaluate(log, gd.DiscretePolicy(probabilities, 2, action_names=("go", "stay")), discount=0.9)
 
 
 def test_continuous_states_need_functions(tmp_path):

@@ -1,11 +1,8 @@
 """Runs that stop go on where they were, to the same bits; checkpoints that cannot be used are refused."""
 
 import signal
-import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -20,7 +17,6 @@ from gradientdice.solvers.stochastic.grid import collect, run_groups
 from problems import known
 from solvers.stochastic.small import group, one_hot_log, same, table_log
 
-TESTS = Path(__file__).parents[2]
 EVERYTHING: dict[str, Any] = {"average": 0.9, "target_rate": 0.1, "clip_norm": 1.0}
 
 
@@ -45,31 +41,6 @@ def test_a_run_that_stops_goes_on_bit_for_bit(kind, tmp_path):
     (again,) = run([own], [5], checkpoint=tmp_path, watch=lambda blocks, figures: done.append(blocks))
     assert 0 < len(done) < 10, "it did not start anew"
     assert same(whole, again)
-
-
-CHILD = """
-import sys; sys.path.insert(0, {tests!r})
-from pathlib import Path
-import time
-from solvers.stochastic.small import group
-from gradientdice.solvers.stochastic.grid import collect, run_groups
-groups = [group(kind, [0.01], steps=4000) for kind in ("table", "networks")]
-collect(run_groups(groups, [1], checkpoint=Path(sys.argv[1]), watch=lambda blocks, figures: time.sleep(0.3)))
-"""
-
-
-def test_a_killed_process_goes_on_bit_for_bit(tmp_path):
-    child = subprocess.Popen([sys.executable, "-c", CHILD.format(tests=str(TESTS)), str(tmp_path)])
-    groups = [group(kind, [0.01], steps=4000) for kind in ("table", "networks")]
-    whole = run(groups, [1])
-    deadline = time.time() + 120
-    while len(list(tmp_path.glob("group*.safetensors"))) < 2 and time.time() < deadline:
-        time.sleep(0.02)
-    assert child.poll() is None, "the child was still at work"
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    assert len(list(tmp_path.glob("group*.safetensors"))) == 2, "both wrote a checkpoint before they were killed"
-    assert same(whole, run(groups, [1], checkpoint=tmp_path))
 
 
 def test_checkpoints_are_refused_clearly(tmp_path, monkeypatch):

@@ -2,89 +2,94 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections import Counter
+import gzip
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradientdice.data.files.parquet import from_arrow
+from gradientdice.data.fields import BOOKS
+from gradientdice.data.files import type_line
+from gradientdice.data.files.arrow_table import columns_of
 from gradientdice.data.files.reading import Found
-from gradientdice.errors import InputError, first_bad_row
+from gradientdice.errors import InputError, first_bad_row, require_count
 
-# No line of types is longer.
-LONGEST_TYPES = 1 << 16
-KINDS = {"bool", "float16", "float32", "float64"} | {
-    f"{sign}int{size}" for sign in ("", "u") for size in (8, 16, 32, 64)
-}
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Quotes are looked for in so many bytes.
+LOOKED_AT = 1 << 20
 
 
-def read(path: Path, names: dict[str, str]) -> Found:
+@dataclass(frozen=True)
+class CSV:
+    """How a CSV file is written, where it is not the usual way.
+
+    Attributes:
+        delimiter: between two values of a row.
+        quote: around values that contain the delimiter; None if nothing is quoted.
+        skip_rows: how many lines come before the header.
+        names: the columns' names, for a file without a header; None reads them from it.
+    """
+
+    delimiter: str = ","
+    quote: str | None = '"'
+    skip_rows: int = 0
+    names: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("delimiter", "quote"):
+            value = getattr(self, name)
+            if not (isinstance(value, str) and len(value) == 1) and not (name == "quote" and value is None):
+                raise InputError(f"{name} must be one character, not {value!r:.40}.")
+        require_count("skip_rows", self.skip_rows, low=0)
+        listed = isinstance(self.names, (list, tuple)) and self.names and all(isinstance(n, str) for n in self.names)
+        if self.names is not None and not listed:
+            raise InputError(f"names must be the columns' names in order, not {self.names!r:.60}.")
+
+
+def read(path: Path, names: dict[str, str], options: CSV | None = None) -> Found:
     """The columns of these names; those of a vector are name_0, name_1, …."""
+    # Opened once: another process may put another file in its place between the line of types and the table.
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+        types = type_line.read(path, stream)
+        table = _table(stream, options or CSV(), header_only=not names)
+    found = columns_of(path, table, names)
+    for key, array in found.items():
+        if names[key] in types:
+            found[key] = _cast(path, names[key], array, types[names[key]])
+    books = {key: np.array(types[name]) for key, name in names.items() if name in BOOKS and name in types}
+    return {**found, **books}, table.column_names
+
+
+def _table(stream: Any, options: CSV, header_only: bool) -> pa.Table:
+    """The rest of a file, or only what its columns are called."""
     from pyarrow import csv
 
-    with path.open("rb") as stream:
-        first = stream.readline(LONGEST_TYPES)
-    # A first line that starts with '#' holds the types, so that reading back is bit for bit.
-    typed = first.startswith(b"#")
-    types = _types(path, first) if typed else {}
-    table = csv.read_csv(path, read_options=csv.ReadOptions(skip_rows=1 if typed else 0))
-    present = table.column_names
-    found = {}
-    for key, name in names.items():
-        parts = _parts(path, name, present)
-        if parts:
-            arrays = [from_arrow(path, part, table[part].combine_chunks()) for part in parts]
-            array = arrays[0] if parts == [name] else np.ma.stack(arrays, axis=1)
-            if key.startswith("initial_"):
-                array = _without_blanks(path, name, array)
-            elif not np.ma.getmaskarray(array).any():
-                array = np.ma.getdata(array)
-            found[key] = _cast(path, name, array, types[name]) if name in types else array
-    return found, present
+    settings: dict[str, Any] = {
+        "read_options": csv.ReadOptions(
+            skip_rows=options.skip_rows, column_names=None if options.names is None else list(options.names)
+        ),
+        "parse_options": csv.ParseOptions(
+            delimiter=options.delimiter,
+            quote_char=False if options.quote is None else options.quote,
+            newlines_in_values=options.quote is not None and _has_quotes(stream, options.quote),
+        ),
+    }
+    if header_only:
+        with csv.open_csv(stream, **settings) as reader:
+            return reader.schema.empty_table()
+    return csv.read_csv(stream, **settings)
 
 
-def _types(path: Path, line: bytes) -> dict[str, str]:
-    try:
-        types: Any = json.loads(line[1:])
-    except ValueError:
-        types = None
-    if not isinstance(types, dict) or not all(isinstance(kind, str) and kind in KINDS for kind in types.values()):
-        raise InputError(
-            f"{path}: its first line starts with '#' but is no line of types, such as "
-            '#{"states": "int64"}. Delete the line, or the # if it is the header.'
-        )
-    return types
-
-
-def _parts(path: Path, name: str, present: list[str]) -> list[str]:
-    """The column of this name, or those of a vector's numbers in order; none if there are none."""
-    counts, pattern = Counter(present), re.compile(rf"{re.escape(name)}_[0-9]+")
-    numbered = sorted(column for column in counts if pattern.fullmatch(column))
-    vector = [f"{name}_{number}" for number in range(len(numbered))]
-    twice = [column for column in (name, *numbered) if counts[column] > 1]
-    if twice:
-        raise InputError(f"{path} has two columns named {twice[0]!r}: rename or drop one of them.")
-    if name in present:
-        if f"{name}_0" in present:
-            raise InputError(f"{path} has the columns {name} and {name}_0: drop the one, or say which with columns=.")
-        return [name]
-    missing = [column for column in vector if column not in present]
-    if missing:
-        raise InputError(f"{path} has the columns {numbered[:5]} but no {missing[0]}: number them from 0 without gaps.")
-    return vector
-
-
-def _without_blanks(path: Path, name: str, array: np.ndarray) -> np.ndarray:
-    """The rows that have a value: there may be fewer initial states than transitions."""
-    blank = np.ma.getmaskarray(array).reshape(len(array), -1)
-    partly = blank.any(axis=1) & ~blank.all(axis=1)
-    if partly.any():
-        row = int(np.argmax(partly))
-        raise InputError(f"{path}: row {row} has only some of the columns {name}_0, {name}_1, …: fill or empty it.")
-    return np.ma.getdata(array)[~blank.any(axis=1)]
+def _has_quotes(stream: Any, quote: str) -> bool:
+    """Whether what comes next has a quoted value, which may go over several lines."""
+    place = stream.tell()
+    found = quote.encode() in stream.read(LOOKED_AT)
+    stream.seek(place)
+    return found
 
 
 def _cast(path: Path, name: str, array: np.ndarray, kind: str) -> np.ndarray:
@@ -106,8 +111,8 @@ def _cast(path: Path, name: str, array: np.ndarray, kind: str) -> np.ndarray:
     return np.ma.MaskedArray(cast, array.mask) if isinstance(array, np.ma.MaskedArray) else cast
 
 
-def write(columns: dict[str, np.ndarray], path: Path) -> None:
-    """Writes a table, and the types before it."""
+def write(columns: dict[str, np.ndarray], path: Path, books: dict[str, list[str]]) -> None:
+    """Writes a table, and before it the types, the code books and a checksum."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -122,6 +127,7 @@ def write(columns: dict[str, np.ndarray], path: Path) -> None:
         parts = {name: array} if array.ndim == 1 else {f"{name}_{k}": array[:, k] for k in range(array.shape[1])}
         for part, values in parts.items():
             table[part] = pa.array(np.pad(values, (0, n - len(values))), mask=np.arange(n) >= len(values))
-    with path.open("wb") as stream:
-        stream.write(b"#" + json.dumps({name: str(array.dtype) for name, array in columns.items()}).encode() + b"\n")
+    with path.open("w+b") as stream:
+        type_line.write(columns, books, stream)
         csv.write_csv(pa.table(table), stream)
+        type_line.finish(columns, books, stream)

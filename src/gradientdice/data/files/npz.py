@@ -6,9 +6,11 @@ The headers are checked before anything is unpacked, so that a file that claims 
 from __future__ import annotations
 
 import math
+import os
 import zipfile
 from collections import Counter
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -25,23 +27,23 @@ END_BYTES, MANY = 22, 0xFFFF
 
 def read(path: Path, names: dict[str, str]) -> Found:
     """The arrays of these names."""
-    with zipfile.ZipFile(path) as archive:
+    # Opened once: another process may put another file in its place meanwhile.
+    with path.open("rb") as file, zipfile.ZipFile(file) as archive:
         members = archive.namelist()
         twice = [name for name, count in Counter(members).items() if count > 1]
         if twice:
             raise InputError(f"{path} has two members named {twice[0]!r}: delete one of them.")
-        _check_directory(path, archive)
+        _check_directory(path, file, archive)
         present = [name.removesuffix(SUFFIX) for name in members if name.endswith(SUFFIX)]
         return {key: read_array(path, archive, name) for key, name in names.items() if name in present}, present
 
 
-def _check_directory(path: Path, archive: zipfile.ZipFile) -> None:
+def _check_directory(path: Path, file: BinaryIO, archive: zipfile.ZipFile) -> None:
     """An error if the directory at the end of the file is damaged: an array whose name is lost would not be missed."""
     for information in archive.infolist():
         archive.open(information).close()  # compares its name with the one before its content
-    with path.open("rb") as stream:
-        stream.seek(max(0, path.stat().st_size - END_BYTES))
-        end = stream.read()
+    file.seek(max(0, file.seek(0, os.SEEK_END) - END_BYTES))
+    end = file.read()
     count = int.from_bytes(end[10:12], "little")
     if end.startswith(b"PK\x05\x06") and count not in (len(archive.infolist()), MANY):
         raise InputError(f"{path} is damaged: it has {len(archive.infolist())} of {count} arrays.")
@@ -65,6 +67,6 @@ def read_array(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
         return np.lib.format.read_array(stream, allow_pickle=False)
 
 
-def write(columns: dict[str, np.ndarray], path: Path) -> None:
-    """Writes arrays by name."""
-    np.savez(path, allow_pickle=False, **columns)
+def write(columns: dict[str, np.ndarray], path: Path, books: dict[str, list[str]]) -> None:
+    """Writes arrays by name, and the code books among them."""
+    np.savez(path, allow_pickle=False, **columns, **{name: np.array(book) for name, book in books.items()})

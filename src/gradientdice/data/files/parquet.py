@@ -5,13 +5,17 @@ The files of a folder need the same columns; where their types differ the wider 
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradientdice.data.fields import BOOKS
 from gradientdice.data.files import checksums
 from gradientdice.data.files.reading import Found
+from gradientdice.data.files.vectors import parts_of, side_by_side
 from gradientdice.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,42 +25,89 @@ if TYPE_CHECKING:
 BATCH_ROWS = 65_536
 # Whole numbers up to here are floats too.
 EXACT_BELOW = 2**53
+# The code books in a file's metadata.
+CODES = b"gradientdice.names"
 
 
 def read(path: Path, names: dict[str, str]) -> Found:
-    """The columns of these names, in one piece each."""
+    """The columns of these names, in one piece each; those of a vector may be name_0, name_1, …."""
+    fragments = fragments_of(path)
+    before = _versions(path, fragments)
+    for fragment in fragments:
+        checksums.require_names(path, fragment)
+    folders = list(_folder_values(fragments[0]))
+    present = [*fragments[0].physical_schema.names, *folders]
+    present += sorted({name for part in fragments for name in part.physical_schema.names}.difference(present))
+    found = {}
+    for key, name in names.items():
+        if name in BOOKS and name not in present:
+            if (book := code_book(path, fragments, name)) is not None:
+                found[key] = np.array(book)
+        elif name in folders:
+            found[key] = np.concatenate([np.full(part.count_rows(), _folder_values(part)[name]) for part in fragments])
+        elif key.startswith("initial_") and name in present:
+            _require_in_all(path, fragments, name)
+            found[key] = _spread(path, name, fragments)
+        elif parts := parts_of(path, name, present):
+            for part in parts:
+                _require_in_all(path, fragments, part)
+            columns = [_column(path, part, fragments) for part in parts]
+            found[key] = columns[0] if parts == [name] else side_by_side(columns)
+    if _versions(path, fragments) != before:
+        raise InputError(f"{path}: a file of the folder was replaced while it was read. Read it again.")
+    return found, present
+
+
+def fragments_of(path: Path) -> list[Fragment]:
+    """The files. A single one is opened once: another process may put another in its place between two columns."""
+    import pyarrow as pa
     from pyarrow import dataset
 
     # Files of the library have checksums; in others there is nothing to verify.
     verified = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
-    source = dataset.dataset(path, format=dataset.ParquetFileFormat(default_fragment_scan_options=verified))
-    fragments = list(source.get_fragments())
+    kind = dataset.ParquetFileFormat(default_fragment_scan_options=verified)
+    if not path.is_dir():
+        return [kind.make_fragment(pa.OSFile(str(path)))]
+    fragments = list(dataset.dataset(path, format=kind, partitioning="hive").get_fragments())
     if not fragments:
         raise InputError(f"{path} is a folder without Parquet files.")
-    for fragment in fragments:
-        checksums.require_names(path, fragment)
-    present = fragments[0].physical_schema.names
-    found = {}
-    for key, name in names.items():
-        if _in_all(path, fragments, name):
-            found[key] = (
-                _spread(path, name, fragments) if key.startswith("initial_") else _column(path, name, fragments)
-            )
-    return found, present
+    return fragments
 
 
-def _in_all(path: Path, fragments: list[Fragment], name: str) -> bool:
-    """Whether the files have this column; an error if only some have, or one has it twice."""
+def _versions(path: Path, fragments: list[Fragment]) -> list[tuple[int, int, int]]:
+    """Which files a folder has now: they may be too many to keep all of them open."""
+    if not path.is_dir():
+        return []
+    found = [os.stat(fragment.path) for fragment in fragments]
+    return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
+
+
+def code_book(path: object, fragments: list[Fragment], name: str) -> list[str] | None:
+    """A code book in the metadata; an error if the files of a folder differ in theirs."""
+    found = [json.loads((part.physical_schema.metadata or {}).get(CODES, b"{}")).get(name) for part in fragments]
+    if any(book != found[0] for book in found):
+        raise InputError(f"{path}: its files have different {name}: read them apart.")
+    return found[0]
+
+
+def _folder_values(fragment: Fragment) -> dict[str, Any]:
+    """What the names of the folders say: in episode=3/a.parquet that every row's episode is 3."""
+    from pyarrow import dataset
+
+    return dataset.get_partition_keys(fragment.partition_expression)
+
+
+def _require_in_all(path: Path, fragments: list[Fragment], name: str) -> None:
+    """An error if a file lacks this column that others have, or has it twice."""
     counts = [fragment.physical_schema.names.count(name) for fragment in fragments]
     if max(counts) > 1:
         raise InputError(f"{path} has two columns named {name!r}: rename or drop one of them.")
-    if 0 < sum(counts) < len(counts):
+    if 0 in counts:
         file = Path(fragments[counts.index(0)].path).name
         raise InputError(
             f"{path}: {file} lacks the column {name!r}, which other files of the folder have. Add it there, or read "
             "the files apart."
         )
-    return counts[0] == 1
 
 
 def _column(path: Path, name: str, fragments: list[Fragment]) -> np.ndarray:
@@ -93,6 +144,8 @@ def _numpy_kind(type: pa.DataType) -> np.dtype:
 
     while pa.types.is_fixed_size_list(type) or pa.types.is_list(type) or pa.types.is_large_list(type):
         type = type.value_type
+    if pa.types.is_struct(type):
+        return np.result_type(*(_numpy_kind(part.type) for part in type))
     return from_arrow(Path(), "", pa.array([], type)).dtype
 
 
@@ -124,15 +177,23 @@ def _spread(path: Path, name: str, fragments: list[Fragment]) -> np.ndarray:
     return parts[0] if len(parts) == 1 else np.ma.concatenate(parts)
 
 
-def from_arrow(path: Path, name: str, column: pa.Array) -> np.ndarray:
-    """A column as an array, masked where there is no value: a list without one, or a list with a gap."""
+def from_arrow(path: object, name: str, column: pa.Array) -> np.ndarray:
+    """A column as an array, masked where there is no value: a list without one, or a list with a gap.
+
+    The parts of a dictionary are joined in the order of their names.
+    """
     import pyarrow as pa
 
     kind = column.type
+    if pa.types.is_struct(kind):
+        parts = {part.name: values for part, values in zip(kind, column.flatten(), strict=True)}
+        return side_by_side([from_arrow(path, f"{name}.{part}", parts[part]) for part in sorted(parts)])
     if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return _vectors(path, name, column)
     if pa.types.is_dictionary(kind):
-        column = column.dictionary_decode()
+        # Arrow cannot decode words that are views, as polars has them.
+        words = column.dictionary.cast(pa.string()) if pa.types.is_string_view(kind.value_type) else column.dictionary
+        column = pa.DictionaryArray.from_arrays(column.indices, words).dictionary_decode()
     if pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
     if not column.null_count:
@@ -146,7 +207,7 @@ def from_arrow(path: Path, name: str, column: pa.Array) -> np.ndarray:
     return np.ma.MaskedArray(values, hidden)
 
 
-def _vectors(path: Path, name: str, column: pa.Array) -> np.ndarray:
+def _vectors(path: object, name: str, column: pa.Array) -> np.ndarray:
     hidden = column.is_null().to_numpy(zero_copy_only=False)
     lists = column.drop_null()
     values = from_arrow(path, name, lists.flatten())
@@ -163,8 +224,8 @@ def _vectors(path: Path, name: str, column: pa.Array) -> np.ndarray:
     return np.ma.MaskedArray(whole, mask)
 
 
-def write(columns: dict[str, np.ndarray], path: Path) -> None:
-    """Writes a table with fixed-size lists for vectors."""
+def write(columns: dict[str, np.ndarray], path: Path, books: dict[str, list[str]]) -> None:
+    """Writes a table with fixed-size lists for vectors, the code books in its metadata."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -174,7 +235,8 @@ def write(columns: dict[str, np.ndarray], path: Path) -> None:
         initial = columns["initial_states"]
         offsets = (np.arange(n + 1, dtype=np.int64) * len(initial) + n - 1) // n
         arrays["initial_states"] = pa.LargeListArray.from_arrays(offsets, _to_arrow(initial))
-    table = pa.table(arrays).replace_schema_metadata({checksums.KEY: checksums.written(columns)})
+    metadata = {checksums.KEY: checksums.written(columns)} | ({CODES: json.dumps(books).encode()} if books else {})
+    table = pa.table(arrays).replace_schema_metadata(metadata)
     pq.write_table(table, path, write_page_checksum=True)
 
 
@@ -184,3 +246,19 @@ def _to_arrow(array: np.ndarray) -> pa.Array:
     if array.ndim == 1:
         return pa.array(array)
     return pa.FixedSizeListArray.from_arrays(pa.array(array.ravel()), array.shape[1])
+
+
+def has_lists(path: Path, name: str) -> bool:
+    """Whether a column of single numbers holds lists: each row is then an episode."""
+    import pyarrow as pa
+
+    schema = fragments_of(path)[0].physical_schema
+    kind = schema.field(name).type if name in schema.names else None
+    return kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def read_table(path: Path) -> pa.Table:
+    """The whole file or folder."""
+    from pyarrow import dataset
+
+    return dataset.dataset(path, format="parquet", partitioning="hive").to_table()

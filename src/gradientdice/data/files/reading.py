@@ -11,11 +11,14 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradientdice.errors import InputError, first_bad_row
+
+if TYPE_CHECKING:
+    from gradientdice.data.files.csv import CSV
 
 # key -> array for the columns that are there, and the names of all columns.
 Found = tuple[dict[str, np.ndarray], list[str]]
@@ -23,33 +26,61 @@ Found = tuple[dict[str, np.ndarray], list[str]]
 MOST_LISTED = 12
 
 
-def read_columns(path: str | Path, names: dict[str, str]) -> Found:
+def read_columns(path: str | Path, names: dict[str, str], csv: CSV | None = None) -> Found:
     """Some columns of a file: (key -> array for those that are there, the names of all columns).
 
     Of `next_states` values may be missing, masked: what follows an end is not used. Elsewhere that is an error.
+
+    Args:
+        path: the file or folder.
+        names: key -> the column's name; without any only the names of all columns are read.
+        csv: how a CSV file is written.
     """
-    from gradientdice.data.files import csv, npz, parquet
+    from gradientdice.data.files import csv as csv_file
+    from gradientdice.data.files import json_lines, npz, parquet
 
     place = as_path(path)
-    kind = ".parquet" if require_readable(place) else place.suffix
+    kind = ".parquet" if require_readable(place) else kind_of(place)
+    if csv is not None and kind != ".csv":
+        raise InputError(f"{place} is no CSV file: leave csv= out.")
     readers: dict[str, tuple[str, Callable[[Path, dict[str, str]], Found]]] = {
         ".npz": (".npz", npz.read),
         ".parquet": ("Parquet", parquet.read),
-        ".csv": ("CSV", csv.read),
+        ".csv": ("CSV", lambda path, names: csv_file.read(path, names, csv)),
+        **dict.fromkeys(json_lines.SUFFIXES, ("JSON lines", json_lines.read)),
     }
     if kind not in readers:
         raise InputError(
-            f"{place}: a log is a .npz, .parquet or .csv file, not {place.suffix or 'one without suffix'!r}."
+            f"{place}: a log is a .npz, .parquet, .csv, .jsonl or .h5 file, not "
+            f"{place.suffix or 'one without suffix'!r}."
         )
     what, reader = readers[kind]
     found, present = guarded(place, f"a readable {what} file", lambda: reader(place, names))
+    return filled(place, names, found), present
+
+
+def is_folder(path: Path) -> bool | None:
+    """Whether there is a folder; None if there is nothing that can be read, which those who read it explain."""
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except (OSError, ValueError):
+        return None
+
+
+def kind_of(path: Path) -> str:
+    """The suffix that says what a file is: that before .gz, if it is packed."""
+    return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+
+
+def filled(place: object, names: dict[str, str], found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The columns without masks; an error if one has no value where one is needed."""
     for key, array in found.items():
         if not np.ma.getmaskarray(array).any():
             found[key] = np.ma.getdata(array)
         elif key != "next_states":
             row = first_bad_row(np.ma.getmaskarray(array))
             raise InputError(f"{place}: the column {names[key]} has no value in row {row}. Fill or drop such rows.")
-    return found, present
+    return found
 
 
 def as_path(path: object) -> Path:

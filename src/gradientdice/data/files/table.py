@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
 import zipfile
 from pathlib import Path
@@ -41,9 +42,11 @@ def _from_npy(path: Path) -> np.ndarray:
         version = np.lib.format.read_magic(stream)
         header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, kind = header(stream)
-        if math.prod(shape) * kind.itemsize != path.stat().st_size - stream.tell() and not kind.hasobject:
+        size = os.fstat(stream.fileno()).st_size - stream.tell()
+        if math.prod(shape) * kind.itemsize != size and not kind.hasobject:
             raise InputError(f"{path} claims the shape {shape}, which its size does not fit: it is damaged.")
-    return np.load(path, allow_pickle=False)
+        stream.seek(0)
+        return np.load(stream, allow_pickle=False)
 
 
 def _from_npz(path: Path) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradientdice.data.fields import REQUIRED
-from gradientdice.data.files import FIELDS, checked_names
+from gradientdice.data.datasets.names import checked
+from gradientdice.data.fields import ARRAYS, REQUIRED
+from gradientdice.data.files.parquet import code_book
 from gradientdice.data.files.reading import as_path, guarded, nearest, require_readable
 from gradientdice.data.scan.parts import PART_ROWS, ArrowPart, Batch, FramePart, Part, batches
 from gradientdice.data.scan.sample import sampled
@@ -38,12 +39,14 @@ class ScannedLog:
         columns: field -> the name of its column, for the fields that the log has.
         batch_rows: about how many rows are in memory at a time.
         client: a Dask client whose workers read the parts; None reads them here.
+        action_names: the word of each action's code, where the log had words.
     """
 
     parts: tuple[Part, ...]
     columns: dict[str, str]
     batch_rows: int = BATCH_ROWS
     client: Any = field(default=None, repr=False)
+    action_names: tuple[str, ...] | None = None
 
     def batches(self, part: int, *fields: str) -> Iterator[Batch]:
         """The rows of one part, with the fields that every log has and those of the fields named that it has."""
@@ -59,7 +62,7 @@ class ScannedLog:
 def scan(
     source: str | Path | Dataset | pa.Table | Any,
     *,
-    columns: dict[str, str] | None = None,
+    columns: Mapping[str, str | None] | None = None,
     filter: Expression | None = None,
     batch_rows: int = BATCH_ROWS,
     client: Any = None,
@@ -71,7 +74,8 @@ def scan(
 
     Args:
         source: a Parquet file, a folder of them, a `pyarrow.dataset.Dataset` or `pyarrow.Table`, or a Dask frame.
-        columns: field -> the name it has in the file, for logs that use other names.
+        columns: field -> the name it has in the file, for logs that use other names; None for a field that the log
+            does not have, whatever a column is called.
         filter: which rows are part of the log, by an expression of `pyarrow.dataset.field`; row groups whose statistics
             rule it out are not read.
         batch_rows: about how many rows are in memory at a time.
@@ -92,17 +96,21 @@ def scan(
         True
     """
     require_count("batch_rows", batch_rows)
-    renamed = checked_names(columns)
+    if client is not None and not (hasattr(client, "submit") and hasattr(client, "gather")):
+        raise InputError(f"client must be a distributed.Client, not {type(client).__name__}.")
+    renamed, left_out = _one_column_each(columns)
     if _is_dask_frame(source):
         if filter is not None:
             raise InputError("filter= is for files and Arrow datasets: filter the Dask frame itself.")
         frame: Any = source
-        parts, present = _frame_parts(frame), [str(name) for name in frame.columns]
+        parts, present, words = _frame_parts(frame), [str(name) for name in frame.columns], None
         place = "the Dask frame"
     else:
         place, dataset = _as_dataset(source)
-        parts, present = guarded(Path(place), "a readable dataset", lambda: _arrow_parts(dataset, filter))
-    found = {name: renamed.get(name, name) for name in FIELDS if renamed.get(name, name) in present}
+        _require_expression(filter)
+        parts, present, words = guarded(Path(place), "a readable dataset", lambda: _arrow_parts(dataset, filter))
+    wanted = {name: renamed.get(name, name) for name in ARRAYS if name not in left_out}
+    found = {name: column for name, column in wanted.items() if column in present}
     for name in (*renamed, *REQUIRED):
         if name not in found:
             column = renamed.get(name, name)
@@ -112,7 +120,19 @@ def scan(
             )
     if not parts:
         raise InputError(f"{place} has no rows{'' if filter is None else ' that the filter lets through'}.")
-    return ScannedLog(parts, found, batch_rows, client)
+    return ScannedLog(parts, found, batch_rows, client, None if words is None else tuple(words))
+
+
+def _one_column_each(columns: Any) -> tuple[dict[str, str], set[str]]:
+    """The columns that a user named, and the fields that the log was said not to have."""
+    given, left_out = checked(columns)
+    for name, column in given.items():
+        if not (isinstance(column, str) and name in ARRAYS):
+            raise InputError(
+                f"scan reads one column per field of a log, and columns has {name!r}: {column!r:.60}. Join them to a "
+                "list in the file, or load the log."
+            )
+    return {name: column for name, column in given.items() if isinstance(column, str)}, left_out
 
 
 def _is_dask_frame(source: object) -> bool:
@@ -148,11 +168,27 @@ def _as_dataset(source: Any) -> tuple[str, Dataset]:
         )
     verified = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
     kind = dataset.ParquetFileFormat(default_fragment_scan_options=verified)
-    return str(place), guarded(place, "a readable Parquet file or folder", lambda: dataset.dataset(place, format=kind))
+    folders = "hive" if folder else None
+    return str(place), guarded(
+        place,
+        "a readable Parquet file or folder",
+        lambda: dataset.dataset(place, format=kind, partitioning=folders),
+    )
 
 
-def _arrow_parts(dataset: Dataset, chosen: Expression | None) -> tuple[tuple[Part, ...], list[str]]:
-    """The parts of a dataset, and the names of its columns."""
+def _require_expression(chosen: object) -> None:
+    """An error unless this is a filter, or None."""
+    from pyarrow import dataset
+
+    if chosen is not None and not isinstance(chosen, dataset.Expression):
+        raise InputError(
+            "filter must be an expression of pyarrow.dataset.field, such as field('day') >= 200, not "
+            f"{type(chosen).__name__}."
+        )
+
+
+def _arrow_parts(dataset: Dataset, chosen: Expression | None) -> tuple[tuple[Part, ...], list[str], list[str] | None]:
+    """The parts of a dataset, the names of its columns, and the words of its actions' codes."""
     import pyarrow as pa
 
     # Files may differ in the width of their numbers: the wider type holds for all.
@@ -168,7 +204,8 @@ def _arrow_parts(dataset: Dataset, chosen: Expression | None) -> tuple[tuple[Par
         path = getattr(fragment, "path", "") or f"fragment {number} of the dataset"
         for piece, groups in _pieces(fragment, chosen):
             parts.append(ArrowPart(piece, schema, chosen, f"{path}{groups}"))
-    return tuple(parts), schema.names
+    words = code_book("the log", fragments, "action_names") if fragments else None
+    return tuple(parts), schema.names, words
 
 
 def _pieces(fragment: Any, chosen: Expression | None) -> Iterator[tuple[Any, str]]:

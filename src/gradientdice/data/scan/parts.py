@@ -153,7 +153,7 @@ def _batch(place: Path, table: pa.Table, columns: dict[str, str], first: int) ->
             _named(column.to_pylist()) if key == "episodes" and _is_text(column) else from_arrow(place, name, column)
         )
         if np.ma.getmaskarray(array).any():
-            if field != "next_states":
+            if key != "next_states":
                 row = first_bad_row(np.ma.getmaskarray(array))
                 raise InputError(f"the column {name} has no value in row {row}. Fill or drop such rows.")
         else:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gradientdice.data.fields import ARRAYS
 from gradientdice.data.transitions import Transitions
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 # Runs of rows are taken from so many parts: the log may change as it goes on.
 PLACES = 16
-NAMES = tuple(field.name for field in fields(Transitions))
 
 
 def sampled(log: ScannedLog, most: int) -> Transitions:
@@ -31,7 +30,7 @@ def sampled(log: ScannedLog, most: int) -> Transitions:
     runs = []
     for part in chosen:
         rows: list[Batch] = []
-        for batch in log.batches(int(part), *NAMES):
+        for batch in log.batches(int(part), *ARRAYS):
             rows.append(batch)
             if sum(len(other.data) for other in rows) >= each:
                 break
@@ -46,7 +45,7 @@ def _first_rows(log: ScannedLog, parts: range, most: int) -> list[Batch] | None:
     """All batches of these parts; None if they have more rows than that."""
     rows, taken = [], 0
     for part in parts:
-        for batch in log.batches(part, *NAMES):
+        for batch in log.batches(part, *ARRAYS):
             rows.append(batch)
             taken += len(batch.data)
             if taken > most:
@@ -56,7 +55,7 @@ def _first_rows(log: ScannedLog, parts: range, most: int) -> list[Batch] | None:
 
 def _joined(rows: list[Batch]) -> dict[str, np.ndarray]:
     """Some batches as one, field by field."""
-    names = [field.name for field in fields(Transitions) if getattr(rows[0].data, field.name) is not None]
+    names = [name for name in ARRAYS if getattr(rows[0].data, name) is not None]
     joined = {name: np.concatenate([getattr(batch.data, name) for batch in rows]) for name in names}
     starts = [batch.starts for batch in rows if batch.starts is not None]
     return {**joined, "initial_states": np.concatenate(starts)} if starts else joined

@@ -70,7 +70,7 @@ def fit_evidence(problem: Problem, discount: float, answer: Answer, loss: float,
         noise: the loss's standard deviation if the residuals were pure noise.
     """
     assert answer.ratio is not None
-    ((flow, flow_noise),) = flow_residuals(problem.data, problem.policy, discount, [answer.ratio], problem.seed)
+    ((flow, flow_noise),) = flow_residuals(problem, discount, [answer.ratio])
     return replace(
         answer.evidence,
         misfit=loss / noise if noise > 0 else 0.0,

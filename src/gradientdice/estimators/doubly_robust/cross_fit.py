@@ -65,10 +65,9 @@ def cross_fit(problem: Problem, estimators: Sequence[LinearEstimator], count: in
 
 def held_out(log: LogDesign, folds: Folds, fits: Sequence[Sequence[LinearFit]]) -> list[HeldOut]:
     """Every row scored by the fit that did not see it, for each estimator's fits, in one pass over the log."""
-    n, absorbing = len(log.data), log.first.absorbing
+    n, width, absorbing = len(log.data), log.width, log.absorbing
     ratio, residual = np.empty((len(fits), n)), np.empty((len(fits), n))
     # One column per fit: predictions of all in one product, of which each row keeps its own fold's.
-    width = log.first.width
     every = [fit for of_one in fits for fit in of_one]
     ratios = np.column_stack([_padded(fit.solution.ratio_params, width) for fit in every])
     values = np.column_stack([_padded(fit.adjoint.critic, width) for fit in every])

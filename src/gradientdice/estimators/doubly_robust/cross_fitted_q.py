@@ -71,7 +71,7 @@ class CrossFittedQ:
     def shares(self, rows: Float[np.ndarray, " n"], firsts: Float[np.ndarray, " E"]) -> Float[np.ndarray, " n"]:
         """Each row's share, through the fits, in the error of Σ rows · (r + γV' − Q) + Σ firsts · V(s0)."""
         log, folds, fits = self.fitted.rows, self.fitted.folds, self.fitted.fits
-        discount, width, count = fits[0].discount, log.first.width, folds.count
+        discount, width, count = fits[0].discount, log.width, folds.count
         gradients = np.zeros((count, width))
         for chunk, design in log.chunks():
             for fold in range(count):

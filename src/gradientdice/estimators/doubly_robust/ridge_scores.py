@@ -64,7 +64,7 @@ def ridge_scores(
 
 def _unpenalised(log: LogDesign) -> Int[np.ndarray, " c"]:
     """The constant of each action's block, and the absorbing state's indicator."""
-    functions, (width, absorbing) = log.functions, log.shape
+    functions, width, absorbing = log.functions, log.width, log.absorbing
     assert isinstance(functions, FittedKernel)
     actions = functions.num_actions or 1
     size = (width - absorbing) // actions
@@ -88,7 +88,7 @@ class _Scores:
         kept = set.intersection(*({fit.ridge for fit in path.fits} for path in paths))
         self._fits = [[fit for fit in path.fits if fit.ridge in kept] for path in paths]
         self._discount, n = discount, len(log.data)
-        self._width, self._absorbing = log.shape
+        self._width, self._absorbing = log.width, log.absorbing
         self._restart = discount == 1 and self._absorbing
         self._ratios = [self._stacked(fits, "ratio") for fits in self._fits]
         self._values = [self._stacked(fits, "value") for fits in self._fits]

@@ -2,9 +2,9 @@
 
 Random Fourier features with bandwidths from coarse to fine, as many as the log allows, give a ratio and a Q for each
 ridge of a path (`ridge_scores.py`), on rows that their fits did not see. With each ratio goes a convex combination of
-Qs that is best on the other folds (`value_candidates.py`). Where a learned model explains its own Qs, and below
-discount 1, it is one of those alone; the answer with the kernel's Qs then shows how much depends on the choice. Else it
-is one of all: the kernel's, a model's if there is one, and 0.
+Qs that is best on the other folds (`value_candidates.py`). Where a learned model explains its own Qs and, at discount
+1, simulates the policy where the log has been, it is one of those alone; the answer with the kernel's Qs then shows how
+much depends on the choice. Else it is one of all: the kernel's, a model's if there is one, and 0.
 
 The ridge of the ratio is chosen by what it does to the answer. A small one has much noise, which the standard error
 shows. A large one misses a part of the flow, so that the answer takes over a part of Q's error, which is estimated in
@@ -16,32 +16,28 @@ Moments serve every discount, so that several discounts share each pass over the
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gradientdice.effort import Effort
-from gradientdice.estimators.answer import Answer
-from gradientdice.estimators.doubly_robust.allowance import between_answers, lacking_ratio, margin, unexplained_share
-from gradientdice.estimators.doubly_robust.combine import combine
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
 from gradientdice.estimators.doubly_robust.ridge_scores import RidgeScores, ridge_scores
 from gradientdice.estimators.doubly_robust.simulation import simulation_for, without_simulation
-from gradientdice.estimators.doubly_robust.value_candidates import MODEL, Simulation, ValueCandidates, best_weights
+from gradientdice.estimators.doubly_robust.trial import Candidate, Trial
+from gradientdice.estimators.doubly_robust.value_candidates import (
+    MODEL,
+    OwnValue,
+    Simulation,
+    ValueCandidates,
+)
 from gradientdice.functions.kernel import RandomFourier
 from gradientdice.inference.bellman import BellmanForms, KernelBellmanLoss
-from gradientdice.inference.evidence import Evidence
-from gradientdice.inference.influence import Influence
-from gradientdice.inference.intervals import independent_shares, standard_error
-from gradientdice.inference.scores import HeldOut
+from gradientdice.inference.room import margin
 from gradientdice.policies import Policy, SamplingPolicy
-from gradientdice.problem.problem import Problem
-from gradientdice.problem.stream import LogDesign
+from gradientdice.problem.problem import Problem, num_actions_of
 from gradientdice.progress import working
-from gradientdice.solvers.solution import Solution
-from gradientdice.solvers.status import Status
 
 BANDWIDTHS = (0.15, 1.5)
 RIDGES = tuple(10.0**power for power in range(-6, 0))
@@ -61,33 +57,6 @@ BIAS_AVERSION = 2.0
 NOISE = 2.0
 # A candidate for Q with less than this share of the combination is not worth a note.
 NOTED_SHARE = 0.05
-
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """The ratio of one ridge with its combination of Qs, and what came of it.
-
-    Attributes:
-        functions: the features.
-        ridge: of the ratio.
-        shares: the weights of each kind of Q, the mean over folds.
-        loss: the held-out kernel Bellman loss of the combination, summed over folds.
-        noise: the loss's standard deviation if the residuals were pure noise.
-        answer: the doubly robust answer.
-        error: the answer's standard error.
-        bias: what the answer may take over of Q's error, estimated (`allowance.py`).
-        lacking: the same from what the ratio may lack; 0 where another kind of Q shows the first.
-    """
-
-    functions: RandomFourier
-    ridge: float
-    shares: dict[str, float]
-    loss: float
-    noise: float
-    answer: Answer
-    error: float
-    bias: float
-    lacking: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +81,7 @@ class FunctionSearch:
 
     def allowance(self, confidence: float) -> float:
         """How much the interval is widened on both sides for misfit."""
-        return margin(max(self.chosen.bias, self.chosen.lacking), confidence)
+        return margin(self.chosen.misfit, confidence)
 
     def notes(self, confidence: float) -> tuple[str, ...]:
         """What the reader of the default answer with an interval of this confidence should know."""
@@ -138,7 +107,10 @@ class FunctionSearch:
     def _misfit_note(self, confidence: float) -> str:
         allowance = self.allowance(confidence)
         if set(self.chosen.shares) == {MODEL}:
-            return f"the interval is widened by {allowance:.2g} on both sides: with the kernel's Q the answer differs"
+            return (
+                f"the interval is widened by {allowance:.2g} on both sides: answers with the kernel's Q, and the "
+                "networks among themselves, differ"
+            )
         if allowance > 0:
             return f"the interval is widened by {allowance:.2g} on both sides for misfit that held-out rows show"
         return "held-out rows show no misfit, so that the interval is not widened for it"
@@ -161,20 +133,21 @@ def search_functions(
     """
     data, policy = problem.data, problem.policy
     functions, folds = mixed_features(problem), problem.folds(FOLDS)
-    log = LogDesign(
-        data, policy, functions, seed=problem.seed, chunk_rows=_chunk_rows(functions), cache_bytes=CACHE_BYTES
-    )
+    log = problem.design_of(functions, _chunk_rows(functions), CACHE_BYTES)
     found = []
     with working("ratios, values, answers", 2 + len(discounts), problem.progress) as advance:
         paths = ridge_scores(log, folds, discounts, RIDGES)
         advance(1)
         model = None if simulate is None else simulate(problem, discounts, folds.coarser(MODEL_FOLDS), problem.effort)
         advance(1)
-        judge = KernelBellmanLoss(data, policy, folds)
+        judge = problem.once_for_policies(
+            ("bellman", num_actions_of(policy)), lambda: KernelBellmanLoss(data, policy, folds)
+        )
         for number, path in enumerate(paths):
             values = ValueCandidates.of(data, folds, path, () if model is None else model.by_discount[number])
             forms = judge.forms(values.residual)
-            trial = _Trial(problem, functions, path, values, forms)
+            own = None if model is None else OwnValue.of(model, number)
+            trial = Trial(problem, functions, path, values, forms, own)
             candidates = tuple(trial.candidate(ridge) for ridge in range(len(path.ridges)))
             notes = (without_simulation(problem),) if model is None else model.notes(number)
             found.append(FunctionSearch(candidates, _whitened(functions, policy, path, forms), notes))
@@ -190,88 +163,6 @@ def mixed_features(problem: Problem) -> RandomFourier:
     wanted = int(FEATURES_PER_ROOT[effort] * rows**0.5)
     count = max(FEWEST_FEATURES, min(wanted, MOST_FEATURES[effort] // blocks))
     return RandomFourier(count, BANDWIDTHS, problem.seed)
-
-
-@dataclass(frozen=True, eq=False)
-class _Trial:
-    """What the ridges of one discount share."""
-
-    problem: Problem
-    functions: RandomFourier
-    path: RidgeScores
-    values: ValueCandidates
-    forms: BellmanForms
-
-    def candidate(self, number: int) -> Candidate:
-        """The ratio of one ridge with the best combination of Qs.
-
-        Below discount 1 a learned model's Qs are combined without the kernel's, whose answer shows how much depends on
-        the choice. At discount 1, where paths cannot be followed to where V matters little, all are combined.
-        """
-        data, folds, path = self.problem.data, self.problem.folds(FOLDS), self.path
-        ratio, share = path.ratio[number], self.problem.row_share(path.discount)
-        apart = path.discount < 1 and bool(self.values.simulated)
-        weights = self._weights(ratio, self.values.simulated if apart else None)
-        value, shares = self._combined(self.values.combined(data, folds, ratio, weights))
-        loss, noise = self.forms.loss(weights)
-        mass = float(np.average(shares.ratio, weights=data.row_weights))
-        stats = {"condition_number": path.condition_number[number], "num_features": path.num_features}
-        answer = Answer(
-            value=value,
-            influence=shares,
-            ratio=shares.ratio,
-            solution=Solution(np.zeros(0), np.zeros(0), 0.0, Status.OK, stats),
-            evidence=Evidence(mean_ratio=mass + (1 - share) * float(path.absorbing_ratio[number]), bellman=True),
-            functions=repr(self.functions),
-        )
-        return Candidate(
-            self.functions,
-            path.ridges[number],
-            self.values.shares(weights),
-            loss,
-            noise,
-            answer,
-            standard_error(independent_shares(shares, data)),
-            self._distance(ratio, value) if apart else self._bias(ratio, weights, value, shares),
-            0.0 if apart else lacking_ratio(loss / FOLDS, noise / FOLDS, mass),
-        )
-
-    def _weights(self, ratio: np.ndarray, among: Sequence[int] | None) -> np.ndarray:
-        mass = self.problem.row_share(self.path.discount) * ratio
-        return best_weights(self.values, self.problem.data, self.problem.folds(FOLDS), mass, self.forms, among)
-
-    def _distance(self, ratio: np.ndarray, value: float) -> float:
-        """The bound from the answers with the kernel's Qs and with all of them."""
-        data, folds = self.problem.data, self.problem.folds(FOLDS)
-        answers = [
-            self._combined(self.values.combined(data, folds, ratio, self._weights(ratio, among)))[0]
-            for among in (self.values.others, None)
-        ]
-        return between_answers(max(abs(value - other) for other in answers))
-
-    def _bias(self, ratio: np.ndarray, weights: np.ndarray, value: float, shares: Influence) -> float:
-        """What the answer may take over of Q's error: the largest over directions to the candidates for Q."""
-        data = self.problem.data
-        loss, noise = self.forms.loss(weights)
-        largest = 0.0
-        for number in range(len(self.values.names)):
-            moved, moved_shares = self._combined(self.values.alone(data, ratio, number))
-            apart = standard_error(independent_shares(_difference(shares, moved_shares), data))
-            # Without what the noise of the difference adds on average.
-            way = math.sqrt(max(0.0, (value - moved) ** 2 - apart**2))
-            length, _ = self.forms.loss(weights - np.eye(len(self.values.names))[number])
-            largest = max(largest, way * unexplained_share(loss, noise, length))
-        return largest
-
-    def _combined(self, scores: HeldOut) -> tuple[float, Influence]:
-        discount = self.path.discount
-        return combine(discount, self.problem.data, scores, self.problem.row_share(discount))
-
-
-def _difference(one: Influence, other: Influence) -> Influence:
-    """The shares in the error of a difference of two answers."""
-    initial = None if one.initial is None or other.initial is None else one.initial - other.initial
-    return Influence(one.rows - other.rows, initial, one.ratio, one.residual)
 
 
 def _whitened(functions: RandomFourier, policy: Policy, path: RidgeScores, forms: BellmanForms) -> RandomFourier:

@@ -63,6 +63,21 @@ class SimulatedValues(Protocol):
         """Several Qs with their Vs for each discount."""
         ...
 
+    @property
+    def values(self) -> Sequence[float]:
+        """For each discount the policy's value in the model."""
+        ...
+
+    @property
+    def spreads(self) -> Sequence[float]:
+        """For each discount the standard deviation of that value over the networks."""
+        ...
+
+    @property
+    def left_share(self) -> float:
+        """The share of simulated steps that would have left the log's range."""
+        ...
+
     def notes(self, number: int) -> tuple[str, ...]:
         """What the reader should know at one of the discounts."""
         ...
@@ -76,6 +91,26 @@ class Simulation(Protocol):
     ) -> SimulatedValues | None:
         """Q and V of each discount; None where a model does not apply."""
         ...
+
+
+@dataclass(frozen=True)
+class OwnValue:
+    """What a model says by itself at one discount.
+
+    Attributes:
+        value: the policy's value in the model.
+        spread: its standard deviation over the networks.
+        left_share: the share of simulated steps that would have left the log's range.
+    """
+
+    value: float
+    spread: float
+    left_share: float
+
+    @classmethod
+    def of(cls, model: SimulatedValues, number: int) -> OwnValue:
+        """At one of the model's discounts."""
+        return cls(model.values[number], model.spreads[number], model.left_share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +182,11 @@ class ValueCandidates:
         """τ with one of the candidates."""
         initial = None if self.initial_value is None else self.initial_value[number]
         return self._scores(data, ratio, self.residual[number], self.norm[number], initial)
+
+    @property
+    def modelled(self) -> tuple[int, ...]:
+        """Which candidates are a model's, whether it explains its own Q or not."""
+        return tuple(number for number, name in enumerate(self.names) if name == MODEL)
 
     @property
     def others(self) -> list[int]:

@@ -36,6 +36,7 @@ from gradientdice.functions import LinearFunctions
 from gradientdice.functions.rows import Rows
 from gradientdice.inference.evidence import Evidence
 from gradientdice.inference.influence import Influence
+from gradientdice.problem.entrance import require_functions
 from gradientdice.problem.logged import require_logged
 from gradientdice.problem.problem import Problem, describe
 from gradientdice.problem.stream import LogDesign
@@ -81,6 +82,7 @@ class BlackBox:
 
     def __post_init__(self) -> None:
         require_number("discount", self.discount, low=0, high=1)
+        require_functions(self.kernel, "kernel")
         if self.positive is not None:
             require_flag("positive", self.positive)
         require_flag("row_weights", self.row_weights)
@@ -217,13 +219,12 @@ def simplex_weights(changes: Float[np.ndarray, "n K"], mass: Float[np.ndarray, "
 
 def row_changes(log: LogDesign) -> Float[np.ndarray, "n K"]:
     """Δ = φ(z) − φ̄(z') of every row, (n, K); after an end z' is an initial state."""
-    first = log.first
-    width = first.width - first.absorbing
+    width = log.width - log.absorbing
     start = None
-    if first.absorbing:
+    if log.absorbing:
         if log.initial is None:
             raise starts_missing(1.0)
-        start = np.average(_dense(log.initial, first.width)[:, :width], axis=0, weights=log.initial_weights)
+        start = np.average(_dense(log.initial, log.width)[:, :width], axis=0, weights=log.initial_weights)
     changes, logged, reached = np.empty((len(log.data), width)), np.zeros(width), np.zeros(width)
     for rows, design in log.chunks():
         current = _dense(design.current, design.width)[:, :width]

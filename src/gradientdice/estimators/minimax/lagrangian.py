@@ -103,9 +103,9 @@ class RegularizedLagrangian:
         require_number("critic_regularizer", self.critic_regularizer, low=0)
         require_number("ratio_regularizer", self.ratio_regularizer, low=0)
         if require_number("reward_weight", self.reward_weight, low=0, high=1) not in (0.0, 1.0):
-            raise InputError(f"reward_weight must be 0 or 1, not {self.reward_weight!r}.")
+            raise InputError(f"reward_weight must be 0 or 1, not {self.reward_weight!r:.60}.")
         if not isinstance(self.read_out, ReadOut):
-            raise InputError(f"read_out must be a ReadOut, not {self.read_out!r}.")
+            raise InputError(f"read_out must be a ReadOut, not {self.read_out!r:.60}.")
         if self.read_out is ReadOut.CRITIC and self.reward_weight == 0:
             raise InputError("With reward_weight=0 the critic knows nothing of the rewards: use ReadOut.RATIO.")
 

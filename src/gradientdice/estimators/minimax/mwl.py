@@ -27,6 +27,7 @@ from gradientdice.estimators.needs import require_linear_functions
 from gradientdice.estimators.saddle.estimator import misfit_notes
 from gradientdice.functions import LinearFunctions
 from gradientdice.inference.evidence import Evidence
+from gradientdice.problem.entrance import require_functions
 from gradientdice.problem.problem import Problem, describe
 from gradientdice.solvers.closed_form import whitening
 from gradientdice.solvers.least_squares import FactoredLeastSquares
@@ -64,6 +65,7 @@ class MWL:
 
     def __post_init__(self) -> None:
         require_number("discount", self.discount, low=0, high=1)
+        require_functions(self.discriminator, "discriminator")
         require_flag("self_normalize", self.self_normalize)
         if self.rank_tolerance is not None:
             require_number("rank_tolerance", self.rank_tolerance, low=0, high=1)

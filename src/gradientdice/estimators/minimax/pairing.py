@@ -76,7 +76,7 @@ class Pairing:
         require_functions(critic)
         us, gs = _rows(problem, ratio), _rows(problem, critic)
         sums = _Sums.create(us, gs)
-        restarts = us.first.absorbing and discount == 1
+        restarts = us.absorbing and discount == 1
         b = mean_start(gs)
         if b is None and (discount < 1 or restarts):
             raise starts_missing(discount)
@@ -86,7 +86,7 @@ class Pairing:
         if restarts:
             assert b is not None
             sums, b = sums.restarted(b), b[:-1]
-        elif us.first.absorbing:
+        elif us.absorbing:
             sums = sums.absorbed(us, gs)
         scale = 1 / sums.weight
         made = cls(

@@ -54,7 +54,10 @@ class LearnedStep(eqx.Module):
     def _one(self, network: Network, states: Any, actions: Any, noise: Any) -> Any:
         outputs = network(jnp.concatenate([states, actions], axis=1))
         following, reward, left = self.units.follow(states, outputs, noise)
-        return following, reward, jax.nn.sigmoid(outputs[:, -1]) if self.ends else jnp.zeros_like(reward), left
+        if not self.ends:
+            return following, reward, jnp.zeros_like(reward), left
+        end = jax.nn.sigmoid(outputs[:, -1])
+        return following, reward + end * self.units.end_reward, end, left
 
 
 class Units(eqx.Module):
@@ -64,6 +67,7 @@ class Units(eqx.Module):
     change_scale: Float[Array, " s"]
     reward_center: Float[Array, ""]
     reward_scale: Float[Array, ""]
+    end_reward: Float[Array, ""]
     reward_low: Float[Array, ""]
     reward_high: Float[Array, ""]
     low: Float[Array, " s"]
@@ -80,6 +84,7 @@ class Units(eqx.Module):
                     encoding.change_scale,
                     encoding.reward_center,
                     encoding.reward_scale,
+                    encoding.end_reward,
                     *encoding.reward_range,
                     encoding.low,
                     encoding.high,

@@ -3,6 +3,10 @@
 Inputs are the state and the action, discrete actions as indicators. Targets are the change of the state, the reward
 and, where the log has any, the end. All but the end are standardised by the log's own moments; what is constant keeps
 its value, because its scale is 0.
+
+What an end itself pays, a prize or a penalty, is one number, taken off the rewards of ended rows: the model then pays
+it as often as its episodes end. A network that learned the prize as part of the reward pays it near the goal again and
+again, to episodes that go on.
 """
 
 from __future__ import annotations
@@ -23,6 +27,8 @@ from gradientdice.policies import Policy
 MARGIN = 0.05
 # Changes that are smaller than this share of the state's own size are rounding.
 ROUNDING = 1e-9
+# States that are copies of each other are no reason for a large coefficient.
+END_TOLERANCE = 1e-6
 # How many times the mean square of other changes the median square of those at ends may be.
 USUAL_CHANGE = 10.0
 
@@ -40,6 +46,7 @@ class Encoding:
         change_scale: its deviation; 0 where it is constant.
         reward_center: the mean reward.
         reward_scale: its deviation; 0 where it is constant.
+        end_reward: what an end adds to the reward; 0 without ends. The other figures are of rewards without it.
         reward_range: the least and the most that a reward is taken to be.
         low: the lower end of the standardised states' range.
         high: the upper end.
@@ -56,6 +63,7 @@ class Encoding:
     change_scale: Float[np.ndarray, " s"]
     reward_center: float
     reward_scale: float
+    end_reward: float
     reward_range: tuple[float, float]
     low: Float[np.ndarray, " s"]
     high: Float[np.ndarray, " s"]
@@ -80,7 +88,9 @@ class Encoding:
             np.min([part.min(axis=0) for part in known if len(part)], axis=0),
             np.max([part.max(axis=0) for part in known if len(part)], axis=0),
         )
-        rewards = data.rewards[counted]
+        ends = bool(data.ended[counted].any())
+        end_reward = _end_reward(data, before) if ends else 0.0
+        rewards = (data.rewards - end_reward * data.ended)[counted]
         largest, margin = float(np.abs(rewards).max()), MARGIN * float(np.ptp(rewards))
         return cls(
             data.states.shape[1:],
@@ -91,10 +101,11 @@ class Encoding:
             _spread(change, np.ones(size)),
             float(rewards.mean()),
             float(_spread(rewards[:, None], np.array([largest]))[0]),
+            end_reward,
             (float(rewards.min() - margin), float(rewards.max() + margin)),
             low - MARGIN * (high - low),
             high + MARGIN * (high - low),
-            bool(data.ended[counted].any()),
+            ends,
             _has_last_states(data, before, after, counted),
         )
 
@@ -130,13 +141,26 @@ class Encoding:
         before, after = self.states(data.states).astype(np.float64), self.states(data.next_states)
         change = (after - before - self.change_center) / np.where(self.change_scale > 0, self.change_scale, 1.0)
         change[:, self.change_scale == 0] = 0.0
-        reward = (data.rewards - self.reward_center) / (self.reward_scale or 1.0) * (self.reward_scale > 0)
+        going_on = data.rewards - self.end_reward * data.ended
+        reward = (going_on - self.reward_center) / (self.reward_scale or 1.0) * (self.reward_scale > 0)
         columns = [change, reward[:, None], *([data.ended[:, None]] if self.ends else [])]
         targets = np.concatenate(columns, axis=1)
         weights = np.ones(targets.shape, dtype=np.float32)
         if not self.last_states:
             weights[data.ended, : self.state_size] = 0.0
         return Samples(self.inputs(data), targets.astype(np.float32), weights)
+
+
+def _end_reward(data: Transitions, states: Float[np.ndarray, "n s"]) -> float:
+    """What an end adds: the end's coefficient in a least-squares fit beside the state and its squares.
+
+    Rewards that vary smoothly up to the end, as the state does, leave it nothing.
+    """
+    x = np.column_stack([data.ended, states, states**2, np.ones(len(states))])
+    if data.ended[data.row_weights > 0].all():
+        return 0.0
+    root = np.sqrt(data.row_weights / data.row_weights.sum())
+    return float(np.linalg.lstsq(x * root[:, None], data.rewards * root, rcond=END_TOLERANCE)[0][0])
 
 
 def _has_last_states(data: Transitions, before: np.ndarray, after: np.ndarray, counted: np.ndarray) -> bool:

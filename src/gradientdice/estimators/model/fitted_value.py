@@ -146,12 +146,15 @@ def _change(
 
 
 def _limits(encoding: Encoding, discount: float) -> tuple[float, float]:
-    """What the rewards allow a value to be; after an end, nothing."""
+    """What the rewards allow a value to be; below discount 1 an episode ends once, and after that there is nothing."""
     low, high = encoding.reward_range
-    if encoding.ends and discount < 1:
-        low, high = min(low, 0.0), max(high, 0.0)
+    at_end = min(encoding.end_reward, 0.0), max(encoding.end_reward, 0.0)
     left = 1 - simulated_discount(discount)
-    return low / left, high / left
+    if discount == 1:
+        return (low + at_end[0]) / left, (high + at_end[1]) / left
+    if encoding.ends:
+        low, high = min(low, 0.0), max(high, 0.0)
+    return low / left + at_end[0], high / left + at_end[1]
 
 
 @jax.jit

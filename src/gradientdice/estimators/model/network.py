@@ -83,7 +83,9 @@ def closed_form_base(
     ridge = np.full(x.shape[1], BASE_RIDGE)
     ridge[-1] = 0.0
     # Most targets share their weights: one system for each kind.
-    kinds, kind = np.unique(weights, axis=1, return_inverse=True)
+    kinds, kind = weights[:, :1], np.zeros(weights.shape[1], dtype=np.int64)
+    if (weights != kinds).any():
+        kinds, kind = np.unique(weights, axis=1, return_inverse=True)
     for number, weight in enumerate(kinds.T.astype(np.float64)):
         if weight.any():
             columns = kind.ravel() == number

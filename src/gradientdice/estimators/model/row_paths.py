@@ -25,17 +25,14 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.estimators.model.dynamics import Dynamics, LearnedStep
 from gradientdice.estimators.model.encoding import Encoding
 from gradientdice.estimators.model.fitted_value import FittedValues
 from gradientdice.estimators.model.simulation import drawn_actions, traced_actions
 from gradientdice.policies import DiscretePolicy, SamplingPolicy
 from gradientdice.problem.folds import Folds
+from gradientdice.problem.problem import Problem
 
-LENGTHS = (1, 4, 16, 64)
-# Rows × steps of their paths, beyond which a few seconds do not suffice.
-ROW_STEPS = 1_600_000
 # Paths from each initial state: there are few of those, and their noise does not cancel.
 START_PATHS = 8
 
@@ -94,9 +91,9 @@ def row_values(
     dynamics: Dynamics,
     continuation: Continuation,
     policy: DiscretePolicy | SamplingPolicy,
-    data: Transitions,
+    problem: Problem,
     folds: Folds,
-    seed: int,
+    lengths: Sequence[int],
 ) -> list[RowValues]:
     """Q and V for each length of paths, the shortest first.
 
@@ -104,14 +101,15 @@ def row_values(
         dynamics: the networks; a row's paths are those of one that did not see its fold.
         continuation: of the paths.
         policy: called three times for each step.
-        data: the log.
+        problem: the log.
         folds: of its rows and initial states.
-        seed: for actions and noise.
+        lengths: of the paths.
     """
+    data = problem.data
     encoding, members = dynamics.encoding, dynamics.members
     rows, starts = _Dealt.of(folds.rows, members, folds.count), data.start_states
     size, inputs = encoding.state_size, rows.take(encoding.inputs(data))
-    paths = _Paths.of(dynamics, policy, continuation, seed)
+    paths = _Paths.of(dynamics, policy, continuation, problem.seed)
     first = paths.begun(inputs[..., :size], inputs[..., size:])
     following = np.array(data.next_states)
     following[data.ended] = data.states[data.ended]
@@ -120,7 +118,6 @@ def row_values(
     if starts is not None:
         repeated = _Dealt.of(np.repeat(folds.initial, START_PATHS), members, folds.count)
         begun.append(repeated.take(np.repeat(encoding.states(starts), START_PATHS, axis=0)))
-    lengths = [length for length in LENGTHS if length * len(data) <= ROW_STEPS] or [LENGTHS[0]]
     found = []
     for real, modelled, *initial in paths.returns(begun, lengths):
         following_value = rows.back(real, len(data))

@@ -30,7 +30,7 @@ from gradientdice.estimators.model.settings import SETTINGS
 from gradientdice.estimators.model.simulation import Paths, simulate
 from gradientdice.estimators.model.starts import Starts
 from gradientdice.problem.folds import Folds
-from gradientdice.problem.problem import Problem
+from gradientdice.problem.problem import Problem, num_actions_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +94,11 @@ def simulated_values(problem: Problem, discounts: Sequence[float], folds: Folds,
     data, settings = problem.data, SETTINGS[effort]
     if data.start_states is None and (data.ended.any() or min(discounts) < 1):
         raise starts_missing(min(discounts))
-    encoding = Encoding.of(data, policy)
-    dynamics = learn_dynamics(problem, encoding, folds, settings)
+    dynamics = problem.once_for_policies(
+        ("dynamics", num_actions_of(policy), effort, folds.count),
+        lambda: learn_dynamics(problem, Encoding.of(data, policy), folds, settings),
+    )
+    encoding, settings = dynamics.encoding, settings.shared_by(problem.sharers)
     starts = Starts.draw(data, encoding, folds, settings, problem.seed)
     paths = simulate(dynamics, policy, starts, problem.seed)
     samples = ReturnSamples.of(paths, folds.count, discounts)
@@ -103,7 +106,7 @@ def simulated_values(problem: Problem, discounts: Sequence[float], folds: Folds,
     networks = [_own_values(paths, fitted, discounts, number, starts.long) for number in range(len(discounts))]
     values = [float(own.mean()) for own in networks]
     continuation = Continuation.of(fitted, discounts, values, starts.restarts[:: settings.members])
-    found = row_values(dynamics, continuation, policy, data, folds, problem.seed)
+    found = row_values(dynamics, continuation, policy, problem, folds, settings.lengths_for(len(data)))
     return ModelValues(
         [[_held_out(data, rows, number, discount) for rows in found] for number, discount in enumerate(discounts)],
         values,

@@ -46,7 +46,7 @@ class GenDICE(SaddleEstimator):
         require_number("norm_penalty", self.norm_penalty, low=0)
         require_number("ridge", self.ridge, low=0)
         if not isinstance(self.positivity, (Square, Exponential, Softplus)):
-            raise InputError(f"positivity must be Square(), Exponential() or Softplus(), not {self.positivity!r}.")
+            raise InputError(f"positivity must be Square(), Exponential() or Softplus(), not {self.positivity!r:.60}.")
 
     def over_table(self) -> LinearEstimator | None:
         """GradientDICE, unless a ridge pulls elsewhere.

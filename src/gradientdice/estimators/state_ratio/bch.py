@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from gradientdice.errors import InputError, require_number
 from gradientdice.estimators.answer import Answer, refuse_solver
-from gradientdice.estimators.behavior import Episodes
+from gradientdice.estimators.behavior import Episodes, require_behavior
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
 from gradientdice.estimators.state_ratio.state_answer import KnownBehavior, Reading, state_answer
 from gradientdice.estimators.state_ratio.state_flow import StateFit, StateFlow
@@ -66,10 +66,11 @@ class BCH:
 
     def __post_init__(self) -> None:
         require_number("discount", self.discount, low=0, high=1)
+        require_behavior(self.behavior)
         if self.rank_tolerance is not None:
             require_number("rank_tolerance", self.rank_tolerance, low=0, high=1)
         if self.tests is not None and not isinstance(self.tests, (RandomFourier, Nystrom)):
-            raise InputError(f"tests must be RandomFourier(…) or Nystrom(…), not {self.tests!r}.")
+            raise InputError(f"tests must be RandomFourier(…) or Nystrom(…), not {self.tests!r:.60}.")
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The value, with the ratio w(s)β(s,a) and influence values."""

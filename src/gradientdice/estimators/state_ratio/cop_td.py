@@ -25,6 +25,7 @@ import numpy as np
 
 from gradientdice.errors import require_number
 from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.behavior import require_behavior
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
 from gradientdice.estimators.needs import require_average
 from gradientdice.estimators.state_ratio.sampled_updates import (
@@ -72,6 +73,7 @@ class COPTD:
 
     def __post_init__(self) -> None:
         require_number("discount", self.discount, low=0, high=1)
+        require_behavior(self.behavior)
         check_options(self.solver, self.steps, self.learning_rate, self.rank_tolerance)
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:

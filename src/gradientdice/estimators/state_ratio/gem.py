@@ -31,6 +31,7 @@ import numpy as np
 
 from gradientdice.errors import require_flag, require_number
 from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.behavior import require_behavior
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
 from gradientdice.estimators.needs import require_discounted
 from gradientdice.estimators.state_ratio.sampled_updates import (
@@ -82,6 +83,7 @@ class GEM:
 
     def __post_init__(self) -> None:
         require_number("discount", self.discount, low=0, high=1)
+        require_behavior(self.behavior)
         require_flag("self_normalised", self.self_normalised)
         check_options(self.solver, self.steps, self.learning_rate, self.rank_tolerance)
 

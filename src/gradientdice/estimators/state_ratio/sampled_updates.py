@@ -38,7 +38,7 @@ Update = Callable[[np.ndarray, Draw], np.ndarray]
 def check_options(solver: str, steps: int, learning_rate: float, rank_tolerance: float | None) -> None:
     """Errors for the options that exact and stochastic solvers of a state ratio have."""
     if not isinstance(solver, str) or solver not in ("exact", "stochastic"):
-        raise InputError(f'solver must be "exact" or "stochastic", not {solver!r}.')
+        raise InputError(f'solver must be "exact" or "stochastic", not {solver!r:.60}.')
     require_count("steps", steps)
     require_number("learning_rate", learning_rate, low=0, open_low=True)
     if rank_tolerance is not None:

@@ -119,14 +119,14 @@ class StateFlow:
             sums = part if sums is None else [mine + theirs for mine, theirs in zip(sums, part, strict=True)]
         assert sums is not None
         gram, cross, flow, mean, logged, mass, reward, ended = sums
-        if log.first.absorbing:
+        if log.absorbing:
             loop = loop_weight(1.0)
             for matrix in (gram, cross, flow):
                 matrix[-1, -1] += loop
             for vector in (mean, mass):
                 vector[-1] += loop
         initial = mean_start(test_log)
-        if log.first.absorbing and discount == 1:
+        if log.absorbing and discount == 1:
             if initial is None:
                 raise starts_missing(discount)
             gram, cross, flow = gram[:-1, :-1], cross[:-1, :-1], flow[:-1, :-1] + np.outer(initial[:-1], ended[:-1])
@@ -154,7 +154,7 @@ class StateFlow:
     @property
     def restarts(self) -> bool:
         """Whether ended episodes go on from an initial state, and the absorbing state is no part of the problem."""
-        return self.discount == 1 and self.log.first.absorbing
+        return self.discount == 1 and self.log.absorbing
 
     @property
     def _initial(self) -> np.ndarray:

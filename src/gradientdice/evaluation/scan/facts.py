@@ -13,7 +13,7 @@ from gradientdice.evaluation.assumptions import ROW_TESTS, assumption_checks, en
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.facts import LogFacts
 from gradientdice.evaluation.finish import assembled
-from gradientdice.evaluation.interval import ErrorShares, Intervals, whole_interval
+from gradientdice.evaluation.interval import ErrorShares, Intervals, interval_notes, room_beside, whole_interval
 from gradientdice.functions import LinearFunctions
 from gradientdice.inference.behavior import BehaviorValue
 from gradientdice.inference.checks import Check
@@ -25,6 +25,7 @@ from gradientdice.inference.movement import Movement
 from gradientdice.inference.possible import PossibleRange
 from gradientdice.inference.scan.scorers import Scorer
 from gradientdice.inference.share_sums import POWERS, ShareSums
+from gradientdice.inference.sources import SummedSources
 from gradientdice.inference.units import KNOWN_STARTS
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.scan.asked import Asked
@@ -65,8 +66,10 @@ def scanned_estimate(
         intervals: how intervals are made.
         seen: what the passes saw.
     """
-    whole = whole_interval(problem, estimator.discount, answer, intervals, seen.shares)
-    notes = (*answer.notes, *whole.notes, *seen.notes)
+    room = room_beside(problem, estimator.discount, answer, intervals.confidence, seen.shares.alike)
+    sources = SummedSources(answer.value, seen.shares.samples, room, asked.seed)
+    whole = whole_interval(sources, intervals)
+    notes = (*answer.notes, *interval_notes(sources, intervals), *seen.notes)
     observed = (*enough_observations(seen.shares, whole.room), *repeats(problem, estimator, answer))
     seen = replace(seen, checks=(*seen.checks, *observed))
     # What has one row per transition is not kept.
@@ -75,7 +78,7 @@ def scanned_estimate(
     )
     facts = _facts(asked, seen, estimator.discount, answer, intervals.confidence)
     made = provenance(seed=asked.seed, solver="ClosedForm()", rows=facts.rows)
-    return assembled(answer, whole, facts, estimator, intervals.confidence, made)
+    return assembled(answer, whole, facts, estimator, intervals, made)
 
 
 def error_shares(shares: ShareSums | None, initial: ShareSums | None, first: Sums, second: Sums | None) -> ErrorShares:

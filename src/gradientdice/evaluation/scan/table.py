@@ -11,6 +11,7 @@ from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.finish import with_evidence
 from gradientdice.evaluation.interval import Intervals
+from gradientdice.evaluation.returned import checked_answer
 from gradientdice.evaluation.scan.facts import Seen, error_shares, sample_checks, scanned_estimate
 from gradientdice.functions import Tabular
 from gradientdice.inference.movement import movements
@@ -57,9 +58,9 @@ def table_estimate(asked: Asked, table: Tabular, estimator: Estimator, intervals
     sums = asked.summed(lambda spill: CountPass(spill, discount, starts, table=table))
     counted, largest = counted_log(table, sums), largest_reward(sums)
     problem = Problem(counted, asked.policy, table, asked.seed, progress=asked.run.progress)
-    problem.once("repeats", lambda: _repeats(counted, table, sums))
+    problem.once_for_log("repeats", lambda: _repeats(counted, table, sums))
     with explained_starts(counted, asked.policy):
-        answer = estimator.answer(problem)
+        answer = checked_answer(problem, estimator, estimator.answer(problem))
         answer = with_evidence(problem, estimator, answer, intervals.confidence)
     assert answer.influence is not None and answer.ratio is not None
     scorer = TableScorer(CellCodes(table), counted, answer.influence, answer.ratio)

@@ -17,6 +17,7 @@ from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.searched import searched_answers
 from gradientdice.experiments.store import ResultStore
 from gradientdice.inference.flow import flow_residuals
+from gradientdice.problem.problem import Problem
 from gradientdice.provenance import provenance
 
 DISCOUNTS = (0.9, 0.95, 0.99)
@@ -89,7 +90,7 @@ def _rows(name: str, replication: int, scale: Scale, truth: list[dict[str, float
     for discount, known, (result, estimate) in zip(DISCOUNTS, truth, answers, strict=True):
         low, high = estimate.interval or (None, None)
         ratios = [candidate.answer.ratio for candidate in result.candidates if candidate.answer.ratio is not None]
-        flow = flow_residuals(data, environment.target, discount, ratios, replication)
+        flow = flow_residuals(Problem(data, environment.target, seed=replication), discount, ratios)
         for candidate, (residual, residual_noise) in zip(result.candidates, flow, strict=True):
             rows.append(
                 {

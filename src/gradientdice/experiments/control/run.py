@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from gradientdice.data.files import load
+from gradientdice.data.datasets import load
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.experiments.control.memory import peak_memory

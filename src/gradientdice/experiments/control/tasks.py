@@ -48,6 +48,7 @@ class Task:
         target: the policy to evaluate.
         behavior: the policy that logs.
         options: of `gymnasium.make`.
+        changes: what is set on the environment itself, such as the length of a pole.
         pay: (next state, reward, ended) -> another reward than Gymnasium's.
         discounts: those at which it is evaluated.
     """
@@ -60,6 +61,7 @@ class Task:
     target: ControlPolicy
     behavior: ControlPolicy
     options: dict[str, Any] = field(default_factory=dict)
+    changes: dict[str, float] = field(default_factory=dict)
     pay: Callable[[np.ndarray, float, bool], float] | None = None
     discounts: tuple[float, ...] = DISCOUNTS
 
@@ -73,9 +75,12 @@ class Task:
             raise InputError(remedy) from error
         options = {"max_episode_steps": -1, "disable_env_checker": True, **self.options}
         try:
-            return gymnasium.make(self.environment, **options).unwrapped
+            made: Any = gymnasium.make(self.environment, **options).unwrapped
         except (ImportError, DependencyNotInstalled) as error:
             raise InputError(remedy) from error
+        for name, value in self.changes.items():
+            setattr(made, name, value)
+        return made
 
 
 def _trained(name: str, noise: float, bound: float, share: float) -> tuple[SamplingPolicy, SamplingPolicy]:
@@ -158,7 +163,40 @@ def _mountain_car() -> Task:
 
     target = SamplingPolicy(push)
     behavior = mixed_draws(target, uniform_draws(1, 1.0), 0.4)
-    return Task("mountain-car", "MountainCarContinuous-v0", "report", 2, 200, target, behavior)
+    return Task("mountain-car", "MountainCarContinuous-v0", "develop", 2, 200, target, behavior)
+
+
+def _discrete_mountain_car() -> Task:
+    """Written by hand, with three actions; paid by the height that the car reaches, and 10 for the goal.
+
+    Without discount 1: both policies wait in the valley most of the time, and their averages are alike.
+    """
+
+    def push(states: np.ndarray) -> np.ndarray:
+        return np.where(states[:, 1:] < 0, [[0.8, 0.1, 0.1]], [[0.1, 0.1, 0.8]])
+
+    def height(state: np.ndarray, reward: float, ended: bool) -> float:
+        return 10.0 if ended else float(np.sin(3 * state[0]))
+
+    target = DiscretePolicy(push, 3)
+    behavior = mixed_choices(target, uniform_choices(3), 0.4)
+    return Task(
+        "discrete-mountain-car", "MountainCar-v0", "report", 2, 200, target, behavior, pay=height, discounts=(0.9, 0.99)
+    )
+
+
+def _long_pole() -> Task:
+    """CartPole with a pole of twice the length, balanced by a rule written by hand."""
+
+    def balance(states: np.ndarray) -> np.ndarray:
+        push = 1 / (1 + np.exp(-(0.3 * states[:, 0] + 0.6 * states[:, 1] + 20 * states[:, 2] + 6 * states[:, 3])))
+        return np.stack([1 - push, push], axis=1)
+
+    target = DiscretePolicy(balance, 2)
+    behavior = mixed_choices(target, uniform_choices(2), 0.4)
+    # Half of the pole's length, and its product with the pole's mass, which the environment keeps apart.
+    changes = {"length": 1.0, "polemass_length": 0.1}
+    return Task("long-pole", "CartPole-v1", "report", 4, 100, target, behavior, changes=changes, pay=_upright(2))
 
 
 def _inverted_pendulum() -> Task:
@@ -185,7 +223,7 @@ def _swimmer() -> Task:
 
 def _inverted_double_pendulum() -> Task:
     target, behavior = _random_half("inverted-double-pendulum", 1.0, 1.0, 0.7)
-    return Task("inverted-double-pendulum", "InvertedDoublePendulum-v5", "report", 9, 100, target, behavior)
+    return Task("inverted-double-pendulum", "InvertedDoublePendulum-v5", "develop", 9, 100, target, behavior)
 
 
 def _walker() -> Task:
@@ -210,10 +248,12 @@ TASKS: dict[str, Callable[[], Task]] = {
     "hopper": _hopper,
     "half-cheetah": _half_cheetah,
     "mountain-car": _mountain_car,
+    "inverted-double-pendulum": _inverted_double_pendulum,
+    "discrete-mountain-car": _discrete_mountain_car,
+    "long-pole": _long_pole,
     "inverted-pendulum": _inverted_pendulum,
     "lunar-lander": _lunar_lander,
     "swimmer": _swimmer,
-    "inverted-double-pendulum": _inverted_double_pendulum,
     "walker": _walker,
     "ant": _ant,
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from gradientdice.data.files import load
+from gradientdice.data.datasets import load
 from gradientdice.data.transitions import Transitions
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.experiments.parallel import fill_parts

@@ -7,10 +7,11 @@ would be the target.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gradientdice.data.split import some_rows
 from gradientdice.data.transitions import Transitions
 from gradientdice.functions import LinearFunctions as Functions
 from gradientdice.functions.linear import LinearFeatures
@@ -80,8 +81,7 @@ def mixed(target: np.ndarray, behavior: np.ndarray, overlap: float) -> np.ndarra
 
 def first_rows(data: Transitions, rows: int) -> Transitions:
     """A log cut to a number of rows; the last episode may be cut short."""
-    columns = {field.name: getattr(data, field.name) for field in fields(data) if field.name != "initial_states"}
-    return replace(data, **{name: value[:rows] for name, value in columns.items() if value is not None})
+    return some_rows(data, np.arange(min(rows, len(data))))
 
 
 def _tabular(

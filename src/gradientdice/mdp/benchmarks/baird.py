@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from gradientdice.mdp.finite import require_mdp
 from gradientdice.mdp.tabular import TabularMDP
 
 DASHED, SOLID = 0, 1
@@ -23,7 +24,7 @@ def baird_star(reward: ArrayLike | None = None) -> TabularMDP:
     transition = np.zeros((7, 2, 7))
     transition[:, DASHED, :6] = 1 / 6
     transition[:, SOLID, 6] = 1
-    return TabularMDP(transition, np.zeros((7, 2)) if reward is None else np.asarray(reward), np.full(7, 1 / 7))
+    return TabularMDP(transition, np.zeros((7, 2)) if reward is None else reward, np.full(7, 1 / 7))
 
 
 def baird_features() -> Float[np.ndarray, "7 8"]:
@@ -38,5 +39,6 @@ def baird_features() -> Float[np.ndarray, "7 8"]:
 
 def baird_policies(mdp: TabularMDP) -> tuple[Float[np.ndarray, "7 2"], Float[np.ndarray, "7 2"]]:
     """The target always takes SOLID; the behaviour takes DASHED six times in seven, so that it visits all alike."""
+    require_mdp(mdp)
     states = mdp.num_states
     return np.tile([0.0, 1.0], (states, 1)), np.tile([6 / 7, 1 / 7], (states, 1))

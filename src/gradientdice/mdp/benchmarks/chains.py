@@ -6,8 +6,10 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from gradientdice.errors import InputError
+from gradientdice.arrays import as_floats, require_memory
+from gradientdice.errors import InputError, require_choice, require_count, require_finite
 from gradientdice.mdp.tabular import TabularMDP
 
 NUM_BOYAN_STATES = 13
@@ -20,8 +22,7 @@ def boyan_chain(variant: Literal["episodic", "continuing"]) -> TabularMDP:
     variant s_0 is absorbing; in the continuing one it leads to any state with equal probability. Rewards
     are Boyan's (1999): −3 a step, −2 from s_1, 0 from s_0; the paper's experiments do not use them.
     """
-    if variant not in ("episodic", "continuing"):
-        raise InputError(f'variant must be "episodic" or "continuing", not {variant!r}.')
+    require_choice("variant", variant, "episodic", "continuing")
     size = NUM_BOYAN_STATES
     transition = np.zeros((size, 2, size))
     for state in range(2, size):
@@ -43,13 +44,18 @@ def boyan_features() -> Float[np.ndarray, "13 4"]:
     return np.maximum(0, 1 - np.abs(states - np.array([12, 8, 4, 0])) / 4)
 
 
-def pair_features(state_features: Float[np.ndarray, "S k"], num_actions: int) -> Float[np.ndarray, "SA Ak"]:
+def pair_features(state_features: ArrayLike, num_actions: int) -> Float[np.ndarray, "SA Ak"]:
     """State features with an independent block of weights for each action, state-major."""
+    rows, num_actions = as_floats("state_features", state_features), require_count("num_actions", num_actions)
+    if rows.ndim != 2:
+        raise InputError(f"state_features must have one row per state, not shape {rows.shape}.")
+    require_finite("state_features", rows)
+    require_memory("The features", *rows.shape, num_actions, num_actions, remedy="Take fewer actions.")
     return (
-        np.kron(state_features, np.eye(num_actions))
-        .reshape(len(state_features), num_actions, state_features.shape[1], num_actions)
+        np.kron(rows, np.eye(num_actions))
+        .reshape(len(rows), num_actions, rows.shape[1], num_actions)
         .swapaxes(2, 3)
-        .reshape(len(state_features) * num_actions, -1)
+        .reshape(len(rows) * num_actions, -1)
     )
 
 

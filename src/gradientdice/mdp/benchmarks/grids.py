@@ -10,7 +10,9 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
+from gradientdice.arrays import require_memory
 from gradientdice.errors import InputError, require_count, require_number
+from gradientdice.mdp.finite import require_mdp
 from gradientdice.mdp.planning import mixed_with_uniform, optimal_q, softmax_policy
 from gradientdice.mdp.tabular import TabularMDP
 
@@ -50,6 +52,7 @@ def grid_walk(side: int = 10, slip: float = 0.1) -> TabularMDP:
         Nachum, Chow, Dai and Li 2019, DualDICE, whose walk does not slip.
     """
     side, slip = require_count("side", side, low=2), require_number("slip", slip, low=0, high=1)
+    require_memory("The transitions", side**2, 4, side**2, remedy="Take a shorter side.")
     cells = {(row, column): row * side + column for row in range(side) for column in range(side)}
     moves = _moves(cells)
     transition = (1 - slip) * moves + slip * moves.mean(axis=1, keepdims=True)
@@ -60,7 +63,10 @@ def grid_walk(side: int = 10, slip: float = 0.1) -> TabularMDP:
 
 def grid_walk_policies(mdp: TabularMDP) -> Policies:
     """The target walks right or down, whichever is open, nine times in ten; the behaviour five times in ten."""
+    require_mdp(mdp)
     side = round(mdp.num_states**0.5)
+    if side**2 != mdp.num_states:
+        raise InputError(f"mdp must be a grid_walk, which has side² states, not {mdp.num_states}.")
     row, column = np.divmod(np.arange(mdp.num_states), side)
     useful = np.zeros((mdp.num_states, 4))
     # At the corner itself either step stays.
@@ -107,8 +113,8 @@ def frozen_lake(size: Literal[4, 8] = 8) -> TabularMDP:
     References:
         Brockman et al. 2016, OpenAI Gym, FrozenLake-v0.
     """
-    if size not in LAKES:
-        raise InputError(f"size must be 4 or 8, not {size!r}.")
+    if require_count("size", size) not in LAKES:
+        raise InputError(f"size must be 4 or 8, not {size!r:.60}.")
     lake = LAKES[size]
     ice = _cells(lake, free="S.")
     end, goal = len(ice), len(ice) + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from gradientdice.errors import require_count, require_number
 from gradientdice.mdp.tabular import TabularMDP
 
 CONDITIONS, DEMANDS = 10, 2
@@ -43,6 +44,9 @@ def machine_maintenance() -> TabularMDP:
 
 def threshold_policy(service_from: int, replace_from: int, slack: float) -> Float[np.ndarray, "20 3"]:
     """Service from one condition on, replace from another on; with probability `slack` any action at all."""
+    service_from = require_count("service_from", service_from, low=0)
+    replace_from = require_count("replace_from", replace_from, low=0)
+    slack = require_number("slack", slack, low=0, high=1)
     policy = np.full((CONDITIONS * DEMANDS, 3), slack / 3)
     for state in range(len(policy)):
         condition = state // DEMANDS

@@ -6,7 +6,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
+from gradientdice.arrays import as_numbers
+from gradientdice.errors import InputError
 from gradientdice.mdp.clock import with_clock
+from gradientdice.mdp.finite import require_mdp
 from gradientdice.mdp.tabular import TabularMDP
 
 Policies = tuple[Float[np.ndarray, "S 2"], Float[np.ndarray, "S 2"]]
@@ -55,7 +58,10 @@ def model_fail_mdp() -> TabularMDP:
 
 def model_fail_observations(states: ArrayLike) -> Int[np.ndarray, " n"]:
     """What is seen of ModelFail's states: always 0."""
-    return np.zeros(np.shape(states), dtype=np.int64)
+    seen = as_numbers("states", states)
+    if seen.ndim != 1:
+        raise InputError(f"states must have shape (n,), not {seen.shape}.")
+    return np.zeros(len(seen), dtype=np.int64)
 
 
 def model_fail_policies(mdp: TabularMDP) -> Policies:
@@ -64,5 +70,6 @@ def model_fail_policies(mdp: TabularMDP) -> Policies:
 
 
 def _opposites(mdp: TabularMDP, often: float) -> Policies:
+    require_mdp(mdp)
     target = np.tile([1 - often, often], (mdp.num_states, 1))
     return target, target[:, ::-1].copy()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from gradientdice.arrays import require_memory
 from gradientdice.errors import require_count
+from gradientdice.mdp.finite import require_mdp
 from gradientdice.mdp.tabular import TabularMDP
 
 LEFT_END, RIGHT_END, GOAL = -1.2, 0.6, 0.5
@@ -32,6 +34,8 @@ def mountain_car(positions: int = 17, velocities: int = 10, repeats: int = 5, po
     counts = {"positions": positions, "velocities": velocities, "repeats": repeats, "points": points}
     positions, velocities, repeats, points = (require_count(name, count) for name, count in counts.items())
     states = positions * velocities
+    require_memory("The transitions", ACTIONS, states, states, remedy="Take fewer positions or velocities.")
+    require_memory("The points", states, points, points, remedy="Take fewer points.")
     start = _start(positions, velocities)
     inside = (np.arange(points) + 0.5) / points
     bins = np.arange(states)
@@ -56,6 +60,8 @@ def mountain_car_policies(mdp: TabularMDP, velocities: int = 10) -> tuple[np.nda
         mdp: the graph.
         velocities: the number of velocity bins that it was built with.
     """
+    require_mdp(mdp)
+    velocities = require_count("velocities", velocities)
     speed = 2 * (np.arange(mdp.num_states) % velocities) + 1 - velocities
     along = np.eye(ACTIONS)[np.where(speed >= 0, 2, 0)]
     return 0.8 * along + 0.2 / ACTIONS, 0.5 * along + 0.5 / ACTIONS

@@ -6,7 +6,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
+from gradientdice.arrays import require_memory, require_rng
 from gradientdice.errors import InputError, require_count, require_number
+from gradientdice.mdp.finite import require_mdp
 from gradientdice.mdp.sparse import SparseMDP
 
 
@@ -29,7 +31,8 @@ def offline_page_rank(pages: int = 1000, links: int = 3, restart: float = 0.15, 
         Barabási and Albert 1999 for the graph; Page, Brin, Motwani and Winograd 1999 for the surfer; Zhang, Dai, Li and
         Schuurmans 2020, GenDICE, for the task of ranking from logged clicks.
     """
-    pages, links = require_count("pages", pages, low=2), require_count("links", links)
+    require_count("pages", pages, low=2)
+    require_count("seed", seed, low=0)
     restart = require_number("restart", restart, low=0, high=1, open_low=True)
     edges = preferential_attachment(pages, links, np.random.default_rng(seed))
     source = np.concatenate([edges[:, 0], edges[:, 1]])
@@ -51,6 +54,7 @@ def offline_page_rank(pages: int = 1000, links: int = 3, restart: float = 0.15, 
 
 def page_rank_policies(mdp: SparseMDP) -> tuple[Float[np.ndarray, "S 2"], Float[np.ndarray, "S 2"]]:
     """The target prefers pages with many links 8 times in 10, the behaviour 3 times in 10."""
+    require_mdp(mdp)
     states = mdp.num_states
     return np.tile([0.2, 0.8], (states, 1)), np.tile([0.7, 0.3], (states, 1))
 
@@ -60,6 +64,10 @@ def preferential_attachment(pages: int, links: int, rng: np.random.Generator) ->
 
     It grows from links + 1 pages that are all linked to each other.
     """
+    pages, links = require_count("pages", pages), require_count("links", links)
+    require_rng(rng)
+    # As Python's own numbers, of which a dozen or so belong to each link.
+    require_memory("The graph", pages, links, 12, remedy="Take fewer pages or links.")
     if pages <= links:
         raise InputError(f"pages must be more than links, {links}, not {pages}: a page links to others only.")
     edges = [(first, second) for second in range(links + 1) for first in range(second)]

@@ -14,10 +14,9 @@ from gradientdice.data.scan.episodes import EpisodePass, OutOfOrder
 from gradientdice.data.scan.log import ScannedLog
 from gradientdice.data.scan.passes import Run, Sums
 from gradientdice.data.scan.spill import Spill
-from gradientdice.data.sequence import in_time_order
 from gradientdice.errors import InputError, require_count
 from gradientdice.functions import MLP, LinearFunctions
-from gradientdice.policies import LoggedPolicy, Policy, StatePolicy
+from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, StatePolicy
 from gradientdice.problem.entrance import require_functions, require_policy
 from gradientdice.problem.problem import LARGEST_REWARD
 
@@ -46,7 +45,7 @@ class Asked:
     def has_first_states(self) -> bool:
         """Whether the first state of each episode is an initial state: none are given, and rows are in time order."""
         columns = self.log.columns
-        return "initial_states" not in columns and "episodes" in columns and in_time_order(self.log.sample)
+        return "initial_states" not in columns and "episodes" in columns and self.log.sample.time_order is not None
 
     def summed(self, make: Callable[[Spill | None], SumsPass]) -> Sums:
         """The sums of a pass over the whole log; where its episodes come in no order, by way of the disk."""
@@ -77,6 +76,12 @@ def as_asked(log: ScannedLog, policy: Policy, functions: Any, seed: int, run: Ru
         raise InputError(
             "A LoggedPolicy has one row per transition in memory, which a scanned log has not: give the policy as a "
             "function, by DiscretePolicy or SamplingPolicy."
+        )
+    words = policy.action_names if isinstance(policy, DiscretePolicy) else None
+    if words is not None and log.action_names is not None and words != log.action_names:
+        raise InputError(
+            f"The log numbers its actions as {list(log.action_names)[:10]} and the policy as {list(words)[:10]}. Give "
+            "the policy's probabilities in the log's order, or load the log, which numbers it anew."
         )
     if isinstance(functions, MLP):
         raise InputError(

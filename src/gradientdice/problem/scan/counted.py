@@ -26,7 +26,6 @@ class CountedLog(Transitions):
 
     row_counts: Float[np.ndarray, " n"] | None = None
     start_counts: Float[np.ndarray, " n0"] | None = None
-    _BY_START = (*Transitions._BY_START, "start_counts")
 
     @property
     def start_weights(self) -> Float[np.ndarray, " n0"] | None:

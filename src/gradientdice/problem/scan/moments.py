@@ -15,15 +15,16 @@ from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.functions import FeatureMap, LinearFunctions, Tabular
 from gradientdice.functions.kernel import unlogged_action_message
-from gradientdice.functions.rows import DenseRows, Rows
+from gradientdice.functions.rows import DenseRows, Rows, add_product
 from gradientdice.policies import Policy, SamplingPolicy, StatePolicy
-from gradientdice.problem.design import Design, feature_rows, fit_functions
+from gradientdice.problem.design import Design, LogFeatures, feature_rows, fit_functions
 from gradientdice.problem.moments import Moments, MomentSums, weighted_sum
 from gradientdice.problem.scan.asked import Asked, as_asked
 from gradientdice.problem.scan.counts import CountPass, counted_log
 from gradientdice.problem.scan.facts import COLUMNS, FactsCounter, FactsPass
 
-SUM_KEYS = ("gram", "next_gram", "mean", "reward")
+# Sums over current rows; those over following rows are `next_gram`.
+OWN_SUMS = ("gram", "mean", "reward")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,8 @@ class BatchFeatures:
     def rows(self, data: Transitions) -> Design:
         """The feature rows of some transitions."""
         rng = self._rng(data.next_states)
-        return feature_rows(data, self.policy, self.functions, slice(None), rng, self.absorbing)
+        known = LogFeatures(absorbing=self.absorbing)
+        return feature_rows(data, self.policy, self.functions, slice(None), rng, known)
 
     def starts(self, states: Num[np.ndarray, "m ..."]) -> Rows:
         """Those of some initial states, without the absorbing state's feature, which is 0."""
@@ -99,6 +101,7 @@ class _Counter(FactsCounter):
         super().__init__(work)
         self._features = work.features
         self._sums: MomentSums | None = None
+        self._following = np.zeros((0, 0))
         policy = work.features.policy
         self._actions = np.zeros(0 if isinstance(policy, SamplingPolicy) else policy.num_actions)
 
@@ -108,7 +111,9 @@ class _Counter(FactsCounter):
         design = self._features.rows(batch.data)
         if self._sums is None:
             self._sums = MomentSums.zero(design.width)
+            self._following = np.zeros((design.width, design.width))
         self._sums.add(design)
+        add_product(self._following, design.following, design.current, design.weights)
         actions = batch.data.actions
         if len(self._actions) and actions.ndim == 1 and actions.dtype.kind in "iu":
             known = (actions >= 0) & (actions < len(self._actions)) & (batch.data.row_weights > 0)
@@ -118,9 +123,10 @@ class _Counter(FactsCounter):
         """What they come to."""
         if self._sums is None:
             return super().sums()
-        moments = {name: getattr(self._sums, name) for name in SUM_KEYS}
+        moments = {name: getattr(self._sums, name) for name in OWN_SUMS}
         actions = {"actions": self._actions} if len(self._actions) else {}
-        return {**super().sums(), **moments, **actions, "weight": np.array([self._sums.weight])}
+        weight = np.array([self._sums.weight])
+        return {**super().sums(), **moments, **actions, "next_gram": self._following, "weight": weight}
 
 
 def whole_moments(features: BatchFeatures, sums: Sums, some: Transitions) -> tuple[Moments, BatchFeatures]:
@@ -131,12 +137,13 @@ def whole_moments(features: BatchFeatures, sums: Sums, some: Transitions) -> tup
         sums: of all parts.
         some: any rows of the log.
     """
-    parts = [np.array(sums[name]) for name in SUM_KEYS]
+    parts = [np.array(sums[name]) for name in ("next_gram", *OWN_SUMS)]
     ended = bool(sums["totals"][4])
     if features.absorbing and not ended:
         parts = [part[tuple(slice(0, -1) for _ in part.shape)] for part in parts]
         features = replace(features, absorbing=False)
-    moments = MomentSums(*parts, weight=float(sums["weight"][0])).moments()
+    following, *own = parts
+    moments = MomentSums(*own, weight=float(sums["weight"][0])).moments(following)
     if "initial" in sums and sums["initial_numbers"][0] > 0:
         weight = float(sums["initial_numbers"][0])
         initial = sums["initial"] / weight

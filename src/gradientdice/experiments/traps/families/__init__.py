@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from gradientdice.experiments.traps.families import (
     copies,
     ending,
@@ -22,6 +24,7 @@ from gradientdice.experiments.traps.family import Family
 TRAPS = (hidden, shifted, weighted, copies, tails, starts, small, unlogged, ending, slips, worlds)
 
 
+@cache
 def families() -> dict[str, Family]:
     """Name -> family, the honest ones first."""
     found = [family for module in (honest, markov_honest, *TRAPS) for family in module.families()]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
+from gradientdice.data.split import some_rows
 from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.coverage.problems import problems
 from gradientdice.experiments.traps.drift import Drift
@@ -56,11 +57,7 @@ def _again(chain: Drift, episodes: int, count: int, rng: Rng) -> Transitions:
 
 
 def _rows(data: Transitions, rows: np.ndarray, episodes: np.ndarray | None = None) -> Transitions:
-    columns = {field.name: getattr(data, field.name) for field in fields(data)}
-    kept = {
-        name: column if column is None or name == "initial_states" else column[rows] for name, column in columns.items()
-    }
-    return Transitions(**{**kept, "episodes": episodes})
+    return replace(some_rows(data, rows), episodes=episodes)
 
 
 def _table(

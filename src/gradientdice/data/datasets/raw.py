@@ -1,0 +1,27 @@
+"""A log as a reader found it, before next states are made and ends are told apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Raw:
+    """Columns by field, of the shapes that the source has.
+
+    Attributes:
+        place: the source, for messages.
+        columns: field -> array.
+        notes: what was guessed or changed on the way here, in phrases.
+        as_written: whether the names are all the library's own, in a file: it is then read as it stands, bit for bit.
+        done: whether `terminated` may be true at time limits too.
+        books: code books that were saved with the log.
+    """
+
+    place: str
+    columns: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+    as_written: bool = False
+    done: bool = False
+    books: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,184 @@
+"""The behaviour's own value as a side of a difference: from the log's episodes, and doubly robustly where they are cut.
+
+Where whole episodes show the behaviour's discounted rewards, their mean is its value, and nothing is assumed. Where
+time limits cut off a part that matters, the mean is continued with the value of the states in which episodes were cut,
+
+    ρ = E[(1−γ) Σ_{t<T} γᵗ r_t + γᵀ (1−γ) V(s_T)],
+
+with V that of the log's Markov reward process: the same log without its actions, in which nothing is left to choose.
+E[γᵀ V(s_T)] is estimated as a policy's value is, with those states as initial states, a ratio and a V, doubly robustly.
+Where that is not precise (many dimensions, few rows), what was cut is taken to be like what was seen, and how far the
+mean differs from the rewards of the episodes' second halves is the size of the error that this may make. Rows without
+episodes are all taken as a Markov reward process.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int, Num
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.effort import Effort
+from gradientdice.errors import InputError
+from gradientdice.estimators.doubly_robust.automatic import Automatic
+from gradientdice.estimators.doubly_robust.search import FunctionSearch, searching
+from gradientdice.evaluation.difference import Compared
+from gradientdice.evaluation.interval import Intervals, error_sources
+from gradientdice.functions import Tabular
+from gradientdice.inference.behavior import behavior_shares, behavior_value
+from gradientdice.inference.intervals import standard_error
+from gradientdice.inference.room import Room
+from gradientdice.inference.sources import ErrorSources
+from gradientdice.policies import DiscretePolicy
+from gradientdice.problem.problem import Problem
+
+# Up to this share of the discounted steps may lie beyond the time limits: what was cut is then taken to be like what
+# was seen.
+UNSEEN = 0.05
+
+
+def behavior_side(problem: Problem, discount: float) -> Compared | None:
+    """The behaviour's value with the sources of its error; None where it is not known."""
+    return problem.once_for_log(("behavior side", discount), lambda: _side(problem, discount))
+
+
+def _side(problem: Problem, discount: float) -> Compared | None:
+    data = problem.data
+    plain, known = behavior_value(data, discount, Intervals().confidence), behavior_shares(data, discount)
+    if plain is None or known is None:
+        return _attempted(lambda: _process_value(problem, discount, None))
+    seen = Compared(ErrorSources(*known, None, Room(), data.digest))
+    if discount == 1:
+        own = problem.support is not None and _cuts_episodes(data)
+        return (_attempted(lambda: _process_value(problem, discount, None)) if own else None) or seen
+    if plain.unseen <= UNSEEN:
+        return seen
+    # Two ways to go on from where episodes were cut: that with the smaller error.
+    cut = _CutEpisodes.of(data, discount)
+    lasting = replace(seen.sources, room=Room(misfit=plain.unseen * abs(cut.late_reward(data) - plain.value)))
+    found = _attempted(lambda: _continued(problem, discount, cut))
+    return found if found is not None and _size(found.sources) < _size(lasting) else Compared(lasting)
+
+
+def _attempted(make: Callable[[], ErrorSources]) -> Compared | None:
+    """What is made; None where the log has too little for it, as a single episode has."""
+    try:
+        return Compared(make())
+    except InputError:
+        return None
+
+
+def _size(sources: ErrorSources) -> float:
+    """The size of the error: chance and misfit together."""
+    return math.hypot(standard_error(sources.samples), sources.room.misfit)
+
+
+def _cuts_episodes(data: Transitions) -> bool:
+    """Whether there are several episodes and some do not end: their rows are then not those of one long run."""
+    if data.episodes is None:
+        return False
+    count = len(np.unique(data.episodes))
+    return count > 1 and int(data.ended.sum()) < count
+
+
+def _continued(problem: Problem, discount: float, cut: _CutEpisodes) -> ErrorSources:
+    """The mean over episodes of what was seen, continued where it was cut."""
+    data = problem.data
+    drawn = cut.drawn()
+    tail = _process_value(problem, discount, data.next_states[cut.rows[drawn]])
+    units = data.units
+    starts = 0.0 if tail.starts is None else units.sums(tail.starts, cut.rows[drawn])
+    share = float(cut.left.sum())
+    value = float(cut.seen.sum()) + share * tail.value
+    # Each episode's own part of both means; episodes that ended have nothing left.
+    own = cut.seen - value * cut.weights
+    own[cut.places] += cut.left * tail.value
+    shares = units.sums(own, data.first_rows) + share * (tail.units + starts)
+    return ErrorSources(value, shares, None, tail.room.scaled(share), data.digest)
+
+
+@dataclass(frozen=True, eq=False)
+class _CutEpisodes:
+    """Episodes and where they were cut.
+
+    Attributes:
+        weights: (E,) each episode's share of all episodes.
+        seen: (E,) its weighted, (1−γ)-normalised discounted rewards.
+        places: (k,) which episodes were cut.
+        rows: (k,) the last rows of these.
+        left: (k,) γᵀ times the episode's weight: how much lies beyond the cut.
+    """
+
+    weights: Float[np.ndarray, " E"]
+    seen: Float[np.ndarray, " E"]
+    places: Int[np.ndarray, " k"]
+    rows: Int[np.ndarray, " k"]
+    left: Float[np.ndarray, " k"]
+
+    @classmethod
+    def of(cls, data: Transitions, discount: float) -> _CutEpisodes:
+        """Those of a log with episodes."""
+        assert data.episodes is not None
+        order = np.argsort(data.episodes, kind="stable")
+        _, first, index = np.unique(data.episodes[order], return_index=True, return_inverse=True)
+        weights = data.row_weights[order][first]
+        weights = weights / weights.sum()
+        step = np.arange(len(data)) - first[index]
+        paid = (1 - discount) * discount**step * data.rewards[order]
+        last = np.append(first[1:], len(data)) - 1
+        places = np.flatnonzero(~data.ended[order][last])
+        lengths = np.bincount(index)
+        return cls(
+            weights,
+            weights * np.bincount(index, weights=paid),
+            places,
+            order[last[places]],
+            weights[places] * discount ** lengths[places],
+        )
+
+    def late_reward(self, data: Transitions) -> float:
+        """The mean reward in the second half of the episodes that were cut: what may go on like that."""
+        assert data.episodes is not None
+        order = np.argsort(data.episodes, kind="stable")
+        _, first, index, lengths = np.unique(
+            data.episodes[order], return_index=True, return_inverse=True, return_counts=True
+        )
+        step = np.arange(len(data)) - first[index]
+        late = order[np.isin(index, self.places) & (2 * step >= lengths[index])]
+        weights = data.row_weights[late]
+        return float(np.average(data.rewards[late], weights=weights if weights.any() else None))
+
+    def drawn(self) -> Int[np.ndarray, " k"]:
+        """As many of the cut episodes as there are, in proportion to what is left of each, evenly spread."""
+        reached = np.cumsum(self.left) / self.left.sum()
+        places = (np.arange(len(self.left)) + 0.5) / len(self.left)
+        return np.minimum(np.searchsorted(reached, places), len(self.left) - 1)
+
+
+def _process_value(problem: Problem, discount: float, starts: Num[np.ndarray, "k ..."] | None) -> ErrorSources:
+    """The value of the log's Markov reward process, from its own initial states or from others."""
+    data = problem.data
+    alone = replace(
+        data,
+        actions=np.zeros(len(data), dtype=np.int64),
+        behavior_log_probs=None,
+        initial_states=data.initial_states if starts is None else starts,
+    )
+    # Rows are as independent of each other as they were with their actions.
+    alone.__dict__["units"] = data.units
+    table = Tabular(problem.functions.num_states, 1) if isinstance(problem.functions, Tabular) else None
+    only = DiscretePolicy(lambda states: np.ones((len(states), 1)), 1)
+    # A model of the dynamics, which normal effort learns, would take as long again as the policy itself.
+    process = Problem(alone, only, table, problem.seed, searching(discount), False, Effort.QUICK)
+    answer, intervals, search = Automatic(discount).answer(process), Intervals(), None
+    if process.is_searched:
+        assert isinstance(process.chosen, FunctionSearch)
+        search = process.chosen
+        evidence = replace(answer.evidence, allowance=search.allowance(intervals.confidence))
+        answer = replace(answer, evidence=evidence)
+    sources = error_sources(process, discount, answer, intervals, search)
+    return replace(sources, log=data.digest)

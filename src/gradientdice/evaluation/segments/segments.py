@@ -1,0 +1,165 @@
+"""`segments`: a policy's value by group of initial states, or by group of the log's rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.effort import Effort, require_effort
+from gradientdice.errors import InputError, require_choice, starts_missing
+from gradientdice.estimators.answer import Estimator
+from gradientdice.estimators.doubly_robust.search import searching
+from gradientdice.evaluation.estimate import Estimate
+from gradientdice.evaluation.estimators import chosen_estimator
+from gradientdice.evaluation.finish import finish
+from gradientdice.evaluation.interval import Intervals
+from gradientdice.evaluation.segments.part import Group, Part, weighted_mean
+from gradientdice.evaluation.segments.result import Segment, Segments
+from gradientdice.evaluation.segments.rows import quotient, row_parts
+from gradientdice.evaluation.segments.starts import start_parts
+from gradientdice.functions import Functions
+from gradientdice.inference.influence import Influence
+from gradientdice.inference.intervals import require_confidence
+from gradientdice.inference.small_samples import interval_shares
+from gradientdice.policies import Policy
+from gradientdice.problem.entrance import explained_starts
+from gradientdice.problem.problem import Problem
+from gradientdice.solvers.saddle import SaddleObjective
+
+# Every group is solved for by itself, and a label per row is a mistake.
+MOST_GROUPS = 200
+
+
+def segments(
+    data: Transitions,
+    policy: Policy,
+    estimator: Estimator | SaddleObjective | None = None,
+    *,
+    by: ArrayLike,
+    of: str = "starts",
+    discount: float | None = None,
+    functions: Functions | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    effort: Effort | str = Effort.NORMAL,
+) -> Segments:
+    """A policy's value by segment, with intervals; shares × values add up to the whole.
+
+    Args:
+        data: the log.
+        policy: the policy to evaluate.
+        estimator: as in `evaluate`. Groups of starts need the default, or one with a closed form.
+        by: the label of each initial state, for starts (or of each row, if the initial states are the first of each
+            episode); the label of each row, for rows. Any column of the log will do.
+        of: "starts": the value of the target when it starts in the group. "rows": what the target earns in the group's
+            rows, as the share of its time there and what a step there earns; at the end of an episode nothing is
+            earned, so that below discount 1 the shares of time add up to less than 1 where episodes end.
+        discount: γ.
+        functions: as in `evaluate`.
+        confidence: of each interval.
+        seed: for whatever is random.
+        effort: as in `evaluate`.
+
+    Example:
+        >>> import numpy as np, gradientdice as gd
+        >>> mdp, target = gd.mdp.boyan_chain("episodic"), np.tile([0.1, 0.9], (13, 1))
+        >>> data = mdp.sample(5000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
+        >>> found = gd.segments(data, gd.TabularPolicy(target), by=data.initial_states > 6, discount=0.9)
+        >>> [str(group.group) for group in found.groups], bool(np.isclose(found.total, found.whole.value))
+        (['False', 'True'], True)
+    """
+    require_choice("of", of, "starts", "rows")
+    intervals = Intervals(confidence=require_confidence(confidence))
+    chosen = chosen_estimator(estimator, discount)
+    problem = Problem(data, policy, functions, seed, searching(chosen.discount), effort=require_effort(effort))
+    groups = _groups(data, by, of)
+    with explained_starts(data, policy):
+        answer = chosen.answer(problem)
+        if answer.influence is None:
+            raise InputError(f"{type(chosen).__name__} gives no influence values here, and so no segments.")
+        whole = finish(problem, chosen, answer, intervals)
+        made = _Making(problem, intervals, _room(problem, whole, intervals, answer.value, answer.influence))
+        if of == "starts":
+            parts = start_parts(problem, chosen, answer, groups)
+            found = [made.start(group, part) for group, part in zip(groups, parts, strict=True)]
+        else:
+            found = [made.row(group, *row_parts(problem, chosen, answer, group)) for group in groups]
+    rest = answer.value - sum(segment.contribution for segment in found)
+    result = Segments(of, tuple(found), whole, rest)
+    if not result.has_rest:
+        return result
+    note = (
+        "the rest is what the doubly robust correction adds to the whole beside the groups"
+        if of == "rows"
+        else "the estimate is not linear in the initial distribution, so that the groups leave a rest"
+    )
+    return Segments(of, tuple(found), whole, rest, (note,))
+
+
+@dataclass(frozen=True, eq=False)
+class _Making:
+    """From parts to segments with intervals."""
+
+    problem: Problem
+    intervals: Intervals
+    room: tuple[float, float]
+
+    def start(self, group: Group, part: Part) -> Segment:
+        """A group of initial states; its share is taken as known."""
+        weights = self.problem.data.start_weights
+        assert weights is not None
+        share = weighted_mean(group.members * 1.0, weights)
+        low, high = self._interval(part, 1.0)
+        ends = share * part.value, share * low, share * high
+        return Segment(group.name, int(group.members.sum()), share, part.value, low, high, *ends)
+
+    def row(self, group: Group, earned: Part, time: Part) -> Segment:
+        """A group of rows; a group that the target never visits earns nothing, and its value is not known."""
+        contribution = (earned.value, *self._interval(earned, 1.0))
+        count = int(group.members.sum())
+        if time.value <= 0:
+            return Segment(group.name, count, time.value, np.nan, np.nan, np.nan, *contribution)
+        each = quotient(earned, time)
+        ends = self._interval(each, 1 / time.value)
+        return Segment(group.name, count, time.value, each.value, *ends, *contribution)
+
+    def _interval(self, part: Part, scale: float) -> tuple[float, float]:
+        samples = interval_shares(part.influence, self.problem)
+        low, high = self.intervals.of(part.value, samples, self.problem.seed)
+        return low - scale * self.room[0], high + scale * self.room[1]
+
+
+def _room(
+    problem: Problem, whole: Estimate, intervals: Intervals, value: float, shares: Influence
+) -> tuple[float, float]:
+    """How much wider than its sampling noise the whole's interval is on each side: the groups get as much."""
+    assert whole.interval is not None
+    low, high = intervals.of(value, interval_shares(shares, problem), problem.seed)
+    return max(0.0, low - whole.interval[0]), max(0.0, whole.interval[1] - high)
+
+
+def _groups(data: Transitions, by: ArrayLike, of: str) -> list[Group]:
+    """The groups that labels make of the initial states, or of the rows."""
+    labels = np.asarray(by)
+    if labels.ndim != 1:
+        raise InputError(f"by must have one dimension, a label for each of the {of}, not shape {labels.shape}.")
+    starts = data.start_states
+    if of == "starts":
+        if starts is None:
+            raise starts_missing(0.5)
+        if data.initial_states is None and len(labels) == len(data):
+            labels = labels[data.first_rows]
+    size = len(data) if of == "rows" or starts is None else len(starts)
+    if len(labels) != size:
+        raise InputError(f"by has {len(labels)} labels, and there are {size} {of}: give one for each.")
+    weights = data.row_weights if of == "rows" else data.start_weights
+    assert weights is not None
+    names, index = np.unique(labels, return_inverse=True)
+    if len(names) > MOST_GROUPS:
+        raise InputError(f"by makes {len(names)} groups, and at most {MOST_GROUPS} are possible: put labels together.")
+    groups = [Group(name, index == number) for number, name in enumerate(names.tolist())]
+    # A group that counts 0 times has no value.
+    return [group for group in groups if weights[group.members].any()]

@@ -1,0 +1,210 @@
+"""Where an answer comes from: which rows carry it, when in the episodes, where in the log, with which actions.
+
+Everything is gathered into a few dozen bins, so that an estimate can show it without holding the log. Mass is
+weight · τ, the row's share in the target's distribution. A row's share in the error is its squared influence value:
+with right functions the influence values of an episode's rows are uncorrelated, so that these squares add up to the
+variance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from gradientdice.data.transitions import Transitions
+from gradientdice.inference.influence import Influence
+from gradientdice.inference.movement import Movement, word
+from gradientdice.inference.state_map import StateMap, state_map
+
+BINS = 40
+# More actions than these are not shown one by one.
+MOST_ACTIONS = 12
+HEAVIEST = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Shares over the bins of one quantity; each array adds up to 1.
+
+    Attributes:
+        edges: (b + 1,) of the bins.
+        logged: (b,) the share of the log.
+        target: (b,) the share of the target's mass.
+        error: (b,) the share of the error's variance; None without influence values.
+    """
+
+    edges: Float[np.ndarray, " edges"]
+    logged: Float[np.ndarray, " b"]
+    target: Float[np.ndarray, " b"]
+    error: Float[np.ndarray, " b"] | None
+
+
+@dataclass(frozen=True)
+class HeavyRow:
+    """A row with a large share in the error.
+
+    Attributes:
+        row: its number in the log, from 0.
+        episode: its episode; None if there are none, or none has two rows.
+        step: its number in the episode, from 0; None likewise.
+        action: what was done, in words where the log has them.
+        reward: what it paid.
+        ratio: how much more often the target is there.
+        share: of the error's variance.
+    """
+
+    row: int
+    episode: int | None
+    step: int | None
+    action: str
+    reward: float
+    ratio: float
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
+class Footprint:
+    """What the rows of a log have to do with an answer.
+
+    Attributes:
+        by_step: by time in the episode; None if no episode has two rows.
+        along_log: by the order of the rows.
+        states: where the target goes in state space; None for a table, whose states `Estimate.movements` shows.
+        actions: the share of each discrete action, or the mean of each coordinate of an action.
+        action_shares: whether they are shares.
+        heaviest: the rows with the largest shares in the error, largest first.
+        correction: below discount 1, E[τ (r + γV' − Q)]: what the rows add to what Q alone says of the initial
+            states; None without influence values.
+    """
+
+    by_step: Profile | None
+    along_log: Profile
+    states: StateMap | None
+    actions: tuple[Movement, ...]
+    action_shares: bool
+    heaviest: tuple[HeavyRow, ...]
+    correction: float | None
+
+
+def footprint(
+    data: Transitions, ratio: Float[np.ndarray, " n"], influence: Influence | None, discount: float
+) -> Footprint:
+    """The footprint of an answer with this ratio on this log."""
+    rows = _Rows.of(data, ratio, influence)
+    order = np.arange(len(data))
+    return Footprint(
+        by_step=None if rows.step is None else rows.profile(rows.step),
+        along_log=rows.profile(order),
+        states=state_map(data, rows.logged, rows.target),
+        actions=_actions(data, rows.logged, rows.target),
+        action_shares=_are_discrete(data),
+        heaviest=_heaviest(data, rows, ratio),
+        correction=_correction(data, influence) if discount < 1 else None,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Each row's share of the log, of the target's mass and of the error; its step, if episodes have several."""
+
+    logged: Float[np.ndarray, " n"]
+    target: Float[np.ndarray, " n"]
+    error: Float[np.ndarray, " n"] | None
+    step: Int[np.ndarray, " n"] | None
+
+    @classmethod
+    def of(cls, data: Transitions, ratio: np.ndarray, influence: Influence | None) -> _Rows:
+        weights = data.row_weights
+        error = None if influence is None else influence.rows**2
+        return cls(
+            weights / weights.sum(),
+            _shares(weights * ratio),
+            None if error is None or not error.any() else error / error.sum(),
+            _steps(data.episodes),
+        )
+
+    def profile(self, place: Int[np.ndarray, " n"]) -> Profile:
+        """Over whole numbers from 0, in at most `BINS` bins of as many of them each; the last may have fewer."""
+        count = int(place.max()) + 1
+        width = -(-count // BINS)
+        index = place // width
+        edges = np.minimum(np.arange(0, count + width, width, dtype=float), count)
+
+        def binned(shares: np.ndarray) -> np.ndarray:
+            return np.bincount(index, weights=shares, minlength=len(edges) - 1)
+
+        error = None if self.error is None else binned(self.error)
+        return Profile(edges, binned(self.logged), binned(self.target), error)
+
+
+def _shares(mass: np.ndarray) -> np.ndarray:
+    """Mass that adds up to 1, where it has a sum."""
+    total = mass.sum()
+    return mass / total if total != 0 else mass
+
+
+def _steps(episodes: np.ndarray | None) -> np.ndarray | None:
+    """Each row's number in its episode; None where no episode has two rows."""
+    if episodes is None:
+        return None
+    order = np.argsort(episodes, kind="stable")
+    _, first, index = np.unique(episodes[order], return_index=True, return_inverse=True)
+    steps = np.empty(len(episodes), dtype=np.int64)
+    steps[order] = np.arange(len(episodes)) - first[index]
+    return steps if steps.any() else None
+
+
+def _actions(data: Transitions, logged: np.ndarray, target: np.ndarray) -> tuple[Movement, ...]:
+    """The shares of the actions that are taken most, or the mean of each coordinate."""
+    actions = data.actions
+    if not _are_discrete(data):
+        columns = actions.reshape(len(actions), -1)[:, :MOST_ACTIONS]
+        return tuple(
+            Movement(f"action[{k}], mean", float(logged @ columns[:, k]), float(target @ columns[:, k]))
+            for k in range(columns.shape[1])
+        )
+    codes, index = np.unique(actions, return_inverse=True)
+    before, after = np.bincount(index, weights=logged), np.bincount(index, weights=target)
+    most = np.sort(np.argsort(-np.maximum(before, after), kind="stable")[:MOST_ACTIONS])
+    return tuple(Movement(word(data, "action", codes[k]), float(before[k]), float(after[k])) for k in most)
+
+
+def _are_discrete(data: Transitions) -> bool:
+    return data.actions.ndim == 1 and data.actions.dtype.kind != "f"
+
+
+def _heaviest(data: Transitions, rows: _Rows, ratio: np.ndarray) -> tuple[HeavyRow, ...]:
+    if rows.error is None:
+        return ()
+    count = min(HEAVIEST, len(ratio))
+    top = np.argpartition(-rows.error, count - 1)[:count]
+    top = top[np.argsort(-rows.error[top], kind="stable")]
+    return tuple(
+        HeavyRow(
+            row=int(k),
+            episode=None if data.episodes is None or rows.step is None else int(data.episodes[k]),
+            step=None if rows.step is None else int(rows.step[k]),
+            action=_action_text(data, int(k)),
+            reward=float(data.rewards[k]),
+            ratio=float(ratio[k]),
+            share=float(rows.error[k]),
+        )
+        for k in top
+    )
+
+
+def _action_text(data: Transitions, row: int) -> str:
+    action = data.actions[row]
+    if _are_discrete(data):
+        return word(data, "action", action)
+    # Three coordinates are enough to find the row again.
+    numbers = np.atleast_1d(action)
+    return ", ".join(f"{number:.3g}" for number in numbers[:3]) + (", …" if len(numbers) > 3 else "")
+
+
+def _correction(data: Transitions, influence: Influence | None) -> float | None:
+    if influence is None:
+        return None
+    return float(np.average(influence.ratio * influence.residual, weights=data.row_weights))

@@ -1,0 +1,93 @@
+"""polars, Hugging Face datasets and D4RL's HDF5 layout, with the real libraries."""
+
+import numpy as np
+import pytest
+
+import gradientdice as gd
+from problems import known
+
+pytestmark = pytest.mark.adapters
+
+
+def walk(episodes=12, steps=8, seed=0):
+    """Episodes in one dimension; every third is cut by a time limit, the others end."""
+    rng = np.random.default_rng(seed)
+    states = rng.normal(size=(episodes, steps + 1, 2)).cumsum(axis=1).astype(np.float32)
+    last = np.tile(np.arange(steps) == steps - 1, episodes)
+    number = np.repeat(np.arange(episodes), steps)
+    return {
+        "observations": states[:, :-1].reshape(-1, 2),
+        "actions": rng.integers(3, size=episodes * steps),
+        "rewards": rng.normal(size=episodes * steps),
+        "next_observations": states[:, 1:].reshape(-1, 2),
+        "terminals": last & (number % 3 != 0),
+        "timeouts": last & (number % 3 == 0),
+        "episode_id": number,
+    }
+
+
+def by_hand(log):
+    return gd.Transitions(
+        log["observations"], log["actions"], log["rewards"], log["next_observations"], terminated=log["terminals"],
+        truncated=log["timeouts"], episodes=log["episode_id"],
+    )  # fmt: skip
+
+
+def assert_same(found, expected, rows=slice(None)):
+    for name in ("states", "actions", "rewards", "terminated", "episodes"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name)[rows], err_msg=name)
+    going_on = ~known(found.terminated)
+    np.testing.assert_array_equal(found.next_states[going_on], expected.next_states[rows][going_on])
+
+
+def test_polars():
+    polars = pytest.importorskip("polars")
+    log = walk()
+    lists = polars.DataFrame({name: list(array) if array.ndim == 2 else array for name, array in log.items()})
+    arrays = polars.DataFrame(log)  # vectors of a fixed length
+    numbers = {f"observations_{k}": log["observations"][:, k] for k in range(2)}
+    numbers |= {f"next_observations_{k}": log["next_observations"][:, k] for k in range(2)}
+    flat = polars.DataFrame({**{name: array for name, array in log.items() if array.ndim == 1}, **numbers})
+    for frame in (lists, arrays, flat):
+        assert_same(gd.load(frame), by_hand(log))
+    words = flat.with_columns(
+        polars.Series("actions", np.array(["a", "b", "c"])[log["actions"]], dtype=polars.Categorical)
+    )
+    assert gd.load(words).action_names == ("a", "b", "c")
+
+
+def test_hugging_face_datasets():
+    datasets = pytest.importorskip("datasets")
+    log = walk()
+    table = datasets.Dataset.from_dict({name: array.tolist() for name, array in log.items()})
+    found = gd.load(table)
+    np.testing.assert_array_equal(found.states.astype(np.float32), log["observations"])
+    assert_same(gd.load(table.select(range(8))), by_hand({name: array[:8] for name, array in log.items()}))
+    with pytest.raises(gd.InputError, match="choose one"):
+        gd.load(datasets.DatasetDict({"train": table}))
+    episodes = datasets.Dataset.from_dict(
+        {
+            name: array.reshape(12, 8, *array.shape[1:]).tolist()
+            for name, array in log.items()
+            if name not in ("next_observations", "episode_id")
+        }
+    )
+    assert_same(gd.load(episodes), by_hand(log), ~log["timeouts"])
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_d4rl(tmp_path, stored):
+    h5py = pytest.importorskip("h5py")
+    log = walk()
+    with h5py.File(tmp_path / "log.hdf5", "w") as file:
+        for name, array in log.items():
+            if name != "episode_id" and (stored or name != "next_observations"):
+                file[name] = array
+        file["infos/action_log_probs"] = np.full(len(log["rewards"]), -1.5)
+        file["metadata/version"] = "2"
+    found = gd.load(tmp_path / "log.hdf5")
+    assert_same(found, by_hand(log), slice(None) if stored else ~log["timeouts"])
+    assert (known(found.behavior_log_probs) == -1.5).all()
+    (tmp_path / "broken.h5").write_bytes(b"nothing of the kind")
+    with pytest.raises(gd.InputError, match="not a readable HDF5 file"):
+        gd.load(tmp_path / "broken.h5")

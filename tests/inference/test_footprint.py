@@ -1,0 +1,100 @@
+"""Footprints: shares against sums written out, on logs where the answer is known."""
+
+import numpy as np
+import pytest
+
+import gradientdice as gd
+from gradientdice.inference.footprint import BINS, footprint
+from gradientdice.inference.influence import Influence
+from problems import known
+
+
+@pytest.fixture
+def log():
+    """Three episodes of 2, 3 and 1 rows, not in the order of their numbers."""
+    return gd.Transitions(
+        states=[0, 1, 0, 1, 0, 1],
+        actions=[0, 1, 1, 0, 2, 2],
+        rewards=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+        next_states=[1, 0, 1, 0, 1, 0],
+        episodes=[7, 7, 3, 3, 3, 9],
+        weights=[1.0, 1.0, 2.0, 1.0, 1.0, 2.0],
+    )
+
+
+RATIO = np.array([0.5, 1.5, 1.0, 0.0, 2.0, 1.0])
+
+
+def influence(rows):
+    rows = np.array(rows)
+    return Influence(rows, None, RATIO, np.array([0.1, 0.2, -0.1, 0.0, 0.3, 0.2]))
+
+
+def test_shares_by_step_and_along_the_log(log):
+    found = footprint(log, RATIO, influence([0.0, 0.3, 0.0, 0.0, -0.4, 0.0]), 0.9)
+    assert found.by_step is not None
+    # Steps 0, 1, 0, 1, 2, 0; mass 0.5, 1.5, 2, 0, 2, 2 of 8.
+    np.testing.assert_array_equal(found.by_step.edges, [0, 1, 2, 3])
+    np.testing.assert_allclose(found.by_step.logged, [5 / 8, 2 / 8, 1 / 8])
+    np.testing.assert_allclose(found.by_step.target, [4.5 / 8, 1.5 / 8, 2 / 8])
+    np.testing.assert_allclose(known(found.by_step.error), [0, 0.09 / 0.25, 0.16 / 0.25])
+    np.testing.assert_allclose(found.along_log.target, np.array([0.5, 1.5, 2, 0, 2, 2]) / 8)
+
+
+def test_actions_and_the_heaviest_rows(log):
+    found = footprint(log, RATIO, influence([0.0, 0.3, 0.0, 0.0, -0.4, 0.0]), 0.9)
+    assert [(move.where, move.logged, move.target) for move in found.actions] == [
+        ("action 0", 2 / 8, 0.5 / 8),
+        ("action 1", 3 / 8, 3.5 / 8),
+        ("action 2", 3 / 8, 4 / 8),
+    ]
+    first, second = found.heaviest[:2]
+    assert (first.row, first.episode, first.step, first.action, first.reward) == (4, 3, 2, "action 2", 5.0)
+    assert first.share == pytest.approx(0.64) and second.share == pytest.approx(0.36) and first.ratio == 2.0
+
+
+def test_the_log_s_words_are_used(log):
+    object.__setattr__(log, "action_names", ("stay", "go", "wait"))
+    found = footprint(log, RATIO, None, 0.9)
+    assert [move.where for move in found.actions] == ["stay", "go", "wait"]
+    assert found.heaviest == () and found.along_log.error is None and found.correction is None
+
+
+def test_the_correction_is_the_weighted_residual(log):
+    found = footprint(log, RATIO, influence(np.arange(6.0)), 0.9)
+    assert found.correction == pytest.approx((0.05 + 0.3 - 0.2 + 0.0 + 0.6 + 0.4) / 8)
+    assert footprint(log, RATIO, influence(np.arange(6.0)), 1.0).correction is None
+
+
+def test_long_logs_have_few_bins_of_equal_width():
+    n = 1000
+    log = gd.Transitions(np.zeros(n, int), np.zeros(n, int), np.zeros(n), np.zeros(n, int))
+    found = footprint(log, np.ones(n), None, 1.0)
+    assert found.by_step is None and len(found.along_log.logged) == BINS
+    np.testing.assert_allclose(found.along_log.logged, 1 / BINS)
+    assert found.along_log.edges[-1] == n
+
+
+def test_a_bandit_has_no_steps():
+    log = gd.Transitions([0, 1, 1], [0, 1, 0], [1.0, 2.0, 3.0], None)
+    found = footprint(log, np.ones(3), Influence(np.array([1.0, -1.0, 0.0]), None, np.ones(3), np.zeros(3)), 0.0)
+    assert found.by_step is None and found.heaviest[0].episode is None and found.states is None
+
+
+def test_vector_actions_are_shown_by_their_means():
+    log = gd.Transitions(np.zeros((4, 1)), [[1.0], [2.0], [3.0], [4.0]], np.zeros(4), np.zeros((4, 1)))
+    found = footprint(log, np.array([0.0, 0.0, 0.0, 4.0]), None, 1.0)
+    assert not found.action_shares
+    assert (found.actions[0].logged, found.actions[0].target) == (2.5, 4.0)
+
+
+def test_the_value_is_what_q_says_and_the_correction():
+    """Doubly robust: (1−γ) E[V] of the initial states and the correction, here put together from a Q of 0."""
+    from gradientdice.estimators.doubly_robust.combine import combine
+    from gradientdice.inference.scores import HeldOut
+
+    log = gd.Transitions([[0.0], [1.0]], [0, 1], [1.0, 3.0], [[1.0], [0.0]], initial_states=[[0.0], [1.0]])
+    scores = HeldOut(np.array([0.5, 1.5]), log.rewards, np.zeros(2), np.array([2.0, 4.0]))
+    value, shares = combine(0.9, log, scores, 1.0)
+    correction = footprint(log, scores.ratio, shares, 0.9).correction
+    assert known(correction) == pytest.approx(2.5) and value - known(correction) == pytest.approx(0.1 * 3.0)

@@ -1,0 +1,75 @@
+"""Problems of several policies on one log: they share what the log decides, and nothing else."""
+
+import numpy as np
+import pytest
+
+import gradientdice as gd
+from gradientdice.problem.folds import moments_without
+
+STATES = np.random.default_rng(0).normal(size=(301, 2))
+
+
+def discrete(slope: float) -> gd.DiscretePolicy:
+    def probabilities(states: np.ndarray) -> np.ndarray:
+        first = 1 / (1 + np.exp(-slope * states[:, 0]))
+        return np.column_stack([first, 1 - first])
+
+    return gd.DiscretePolicy(probabilities, 2)
+
+
+def sampling(shift: float) -> gd.SamplingPolicy:
+    return gd.SamplingPolicy(lambda states, rng: shift + rng.normal(size=(len(states), 1)))
+
+
+def log(policy: gd.DiscretePolicy | gd.SamplingPolicy) -> gd.Transitions:
+    rng = np.random.default_rng(1)
+    actions = rng.integers(0, 2, 300) if isinstance(policy, gd.DiscretePolicy) else rng.normal(size=(300, 1))
+    ended = np.arange(300) % 30 == 29
+    return gd.Transitions(
+        STATES[:-1], actions, STATES[:-1, 0], STATES[1:], terminated=ended, episodes=np.arange(300) // 30
+    )
+
+
+@pytest.mark.parametrize("make", [discrete, sampling])
+def test_the_moments_are_those_of_a_problem_of_its_own(make):
+    """Gram matrices of the first policy are used again; what depends on the policy is not."""
+    first, second = make(1.0), make(-2.0)
+    data, functions = log(first), gd.RandomFourier(20, 0.7)
+    problem = gd.Problem(data, first, sharers=2)
+    list(moments_without(problem.design_of(functions), problem.folds(4)))
+    other = problem.with_policy(second)
+    assert other.folds(4) is problem.folds(4)
+    alone = gd.Problem(data, second)
+    shared, fresh = (list(moments_without(own.design_of(functions), own.folds(4))) for own in (other, alone))
+    for one, two in zip(shared, fresh, strict=True):
+        for name in ("gram", "next_gram", "mean", "initial", "reward"):
+            assert np.array_equal(getattr(one, name), getattr(two, name))
+
+
+def test_a_table_that_was_found_is_found_anew():
+    data = gd.Transitions([0, 1, 0, 1], [0, 1, 1, 0], [0.0, 1.0, 0.5, 1.0], [1, 0, 1, 0], initial_states=[0])
+    problem = gd.Problem(data, gd.TabularPolicy(np.full((2, 2), 0.5)))
+    other = problem.with_policy(gd.TabularPolicy(np.full((3, 2), 0.5)))
+    assert other.functions == gd.Tabular(3, 2) and problem.functions == gd.Tabular(2, 2)
+
+
+def test_what_depends_on_the_policy_is_not_shared():
+    data = gd.Transitions([0, 1, 0, 1], [0, 1, 1, 0], [0.0, 1.0, 0.5, 1.0], [1, 0, 1, 0], initial_states=[0])
+    problem = gd.Problem(data, gd.TabularPolicy(np.full((2, 2), 0.5)))
+    other = problem.with_policy(gd.TabularPolicy([[1.0, 0.0], [0.0, 1.0]]))
+    assert problem.once("key", lambda: 1) == 1 and other.once("key", lambda: 2) == 2
+    assert problem.once_for_log("key", lambda: 3) == 3 and other.once_for_log("key", lambda: 4) == 3
+    assert problem.tabular_solution(0.9).mean_ratio == pytest.approx(other.tabular_solution(0.9).mean_ratio)
+    assert not np.allclose(problem.tabular_solution(0.9).ratio, other.tabular_solution(0.9).ratio)
+
+
+def test_large_things_are_kept_for_other_policies_only():
+    data = gd.Transitions([0, 1], [0, 1], [0.0, 1.0], [1, 0], initial_states=[0])
+    policy = gd.TabularPolicy(np.full((2, 2), 0.5))
+    made = []
+    for sharers, times in ((1, 2), (3, 1)):
+        problem = gd.Problem(data, policy, sharers=sharers)
+        made.clear()
+        for _ in range(2):
+            problem.once_for_policies("large", lambda: made.append(1))
+        assert len(made) == times
