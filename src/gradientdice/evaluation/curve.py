@@ -59,7 +59,7 @@ class DiscountCurve(Sequence[Estimate]):
     @cached_property
     def band(self) -> tuple[tuple[float, float], ...] | None:
         """Intervals that hold at all of the discounts at once; None if an estimate has no influence values."""
-        sources = [sources for estimate in self.estimates if isinstance(sources := estimate.sources, ErrorSources)]
+        sources = [own for estimate in self.estimates if isinstance(own := estimate.sources, ErrorSources)]
         if len(sources) < len(self.estimates):
             return None
         confidence = joint_confidence(sources, self.estimates[0].confidence)
