@@ -30,6 +30,7 @@ nb_execution_in_temp = True
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+nb_render_markdown_format = "myst"
 
 # The reference. Docstrings are plain English with names in single backticks.
 default_role = "code"

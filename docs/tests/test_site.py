@@ -70,8 +70,12 @@ def watched(context, address):
     page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}"))
-    page.on("response", lambda response: wrong.append(f"{response.status}: {response.url}") if not response.ok else None)
-    page.on("request", lambda request: None if request.url.startswith((address, "data:")) else wrong.append(request.url))
+    page.on(
+        "response", lambda response: wrong.append(f"{response.status}: {response.url}") if not response.ok else None
+    )
+    page.on(
+        "request", lambda request: None if request.url.startswith((address, "data:")) else wrong.append(request.url)
+    )
     return page, wrong
 
 
@@ -117,7 +121,9 @@ def test_every_internal_link_leads_to_a_page_and_an_anchor(opened, address):
             if not place.startswith(address):
                 continue
             file = unquote(place.removeprefix(address).split("?")[0]) or "index.html"
-            if not (SITE / file).is_file() or (anchor and file in opened and unquote(anchor) not in opened[file]["anchors"]):
+            if not (SITE / file).is_file() or (
+                anchor and file in opened and unquote(anchor) not in opened[file]["anchors"]
+            ):
                 dead.add((name, link.removeprefix(address)))
     assert sorted(dead) == []
 
