@@ -65,7 +65,7 @@ LOCK := .venv-lock
 lock: ## Write the newest versions that go together to requirements.lock.
 	rm -rf $(LOCK)
 	$(PYTHON) -m venv $(LOCK)
-	$(LOCK)/bin/python -m pip install --quiet --editable '.[dev]'
+	$(LOCK)/bin/python -m pip install --quiet --editable '.[dev,docs]'
 	$(LOCK)/bin/python -m pip freeze --exclude-editable > requirements.lock
 	rm -rf $(LOCK)
 
