@@ -67,15 +67,16 @@ def context(browser):
 def watched(context, address):
     """A page, and the list of what goes wrong on it: console errors, exceptions, failed or foreign requests."""
     page, wrong = context.new_page(), []
-    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}"))
-    page.on(
-        "response", lambda response: wrong.append(f"{response.status}: {response.url}") if not response.ok else None
-    )
-    page.on(
-        "request", lambda request: None if request.url.startswith((address, "data:")) else wrong.append(request.url)
-    )
+
+    def note(is_wrong, what):
+        if is_wrong:
+            wrong.append(what)
+
+    page.on("console", lambda message: note(message.type in ("error", "warning"), message.text))
+    page.on("pageerror", lambda error: note(True, str(error)))
+    page.on("requestfailed", lambda request: note(True, f"failed: {request.url}"))
+    page.on("response", lambda response: note(response.status >= 400, f"{response.status}: {response.url}"))
+    page.on("request", lambda request: note(not request.url.startswith((address, "data:")), request.url))
     return page, wrong
 
 
