@@ -1,6 +1,9 @@
 """How the documentation site is built: `make docs`."""
 
+import os
 import re
+import tempfile
+from pathlib import Path
 
 import gradientdice
 
@@ -31,6 +34,13 @@ nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True
 nb_render_markdown_format = "myst"
+
+# Cells run with settings of their own: neither startup files of whoever builds, nor remarks on how kernels are reached.
+SETTINGS = tempfile.TemporaryDirectory()
+os.environ["IPYTHONDIR"] = SETTINGS.name
+PROFILE = Path(SETTINGS.name, "profile_default")
+PROFILE.mkdir()
+PROFILE.joinpath("ipython_kernel_config.py").write_text("c = get_config()\nc.IPKernelApp.log_level = 'ERROR'\n")
 
 # The reference. Docstrings are plain English with names in single backticks.
 default_role = "code"
