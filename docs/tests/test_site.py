@@ -14,6 +14,9 @@ from urllib.parse import unquote, urldefrag
 import pytest
 from playwright.sync_api import sync_playwright
 
+import gradientdice as gd
+from gradientdice.experiments import demo
+
 ROOT = Path(__file__).parents[2]
 SITE, PICTURES = ROOT / "build/docs", ROOT / "build/pictures"
 PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html") if "_static" not in path.parts)
@@ -24,6 +27,7 @@ MAIN = (
     "tutorials/first_answer",
     "tutorials/when_not_to_trust",
     "how_to",
+    "checks",
     "explanation/idea",
     "explanation/intervals",
     "reference/api",
@@ -127,6 +131,11 @@ def test_every_internal_link_leads_to_a_page_and_an_anchor(opened, address):
             ):
                 dead.add((name, link.removeprefix(address)))
     assert sorted(dead) == []
+
+
+def test_links_from_reports_lead_to_the_explanation_of_each_check(opened):
+    estimate = gd.evaluate(demo.make_log(), gd.TabularPolicy(demo.TARGET), discount=demo.DISCOUNT)
+    assert {check.anchor for check in estimate.checks} <= opened["checks.html"]["anchors"]
 
 
 def test_search_finds_a_name(context, address):
