@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 # Where an environment says so, each of the tests' processes would compile all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test tests test-all test-lowest test-adapters test-browser audit package lock check types reliability bench bench-scale results clean
+.PHONY: help demo test tests test-all test-lowest test-adapters test-browser docs test-docs audit package lock check types reliability bench bench-scale results clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -65,7 +65,7 @@ LOCK := .venv-lock
 lock: ## Write the newest versions that go together to requirements.lock.
 	rm -rf $(LOCK)
 	$(PYTHON) -m venv $(LOCK)
-	$(LOCK)/bin/python -m pip install --quiet --editable '.[dev]'
+	$(LOCK)/bin/python -m pip install --quiet --editable '.[dev,docs]'
 	$(LOCK)/bin/python -m pip freeze --exclude-editable > requirements.lock
 	rm -rf $(LOCK)
 
@@ -95,6 +95,18 @@ test-adapters: ## Run the tests with Stable-Baselines3, Minari, d3rlpy, RLlib an
 	.venv-d3rlpy/bin/$(ADAPTER_TESTS) $(wildcard tests/adapters/test_d3rlpy*.py)
 	.venv-rllib/bin/$(ADAPTER_TESTS) $(wildcard tests/adapters/test_rllib*.py)
 
+DOCS := $(VENV)/.docs-installed
+$(DOCS): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]' --constraint requirements.lock
+	@touch $@
+
+docs: $(DOCS) ## Build the documentation site into build/docs: tutorials are run, and a warning is an error.
+	rm -rf build/docs docs/reference/generated
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/docs
+
+test-docs: docs ## Open every page of the site in Chromium, follow every link, and take pictures into build/pictures.
+	$(BIN)/python -m pytest -q docs/tests
+
 check: $(INSTALLED)
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .
@@ -122,4 +134,4 @@ results: $(INSTALLED) ## Run all experiments and write the pages under docs/resu
 	done
 
 clean: ## Remove the virtual environment and generated results.
-	rm -rf $(VENV) $(LOWEST) $(PACKAGE) $(TOOLS) .venv-adapters .venv-d3rlpy .venv-rllib dist results demo-output scale-logs
+	rm -rf $(VENV) $(LOWEST) $(PACKAGE) $(TOOLS) .venv-adapters .venv-d3rlpy .venv-rllib build dist docs/reference/generated results demo-output scale-logs

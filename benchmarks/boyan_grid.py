@@ -126,6 +126,7 @@ def main() -> None:
         header = "| device | seconds, all included | ns an update |\n|---|---|---|"
         arguments.table.parent.mkdir(parents=True, exist_ok=True)
         arguments.table.write_text(
+            "# Boyan's grid on one accelerator\n\n"
             f"Written by `python benchmarks/boyan_grid.py --grid-only --table …`.\n\n{header}\n"
             + "\n".join(lines)
             + "\n"

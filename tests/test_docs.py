@@ -2,6 +2,7 @@
 
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,9 @@ import gradientdice as gd
 from gradientdice.experiments.coverage.problems import problems
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
-    (ROOT / "docs").rglob("*.md")
-)
+PAGES = [
+    ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
+] + sorted((ROOT / "docs").rglob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -73,6 +74,32 @@ def test_pages_of_adapters_run(page, tmp_path, monkeypatch):
         assert len(np.unique(data.episodes)) == 30 and names["estimate"].interval is not None
     if page == "results":
         assert all(t.numbers["value"] == names["estimate"].value and t.saved for t in trackers.values())
+
+
+def test_the_version_is_the_same_everywhere():
+    packaged = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    cited = re.findall(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
+    assert [gd.__version__] == [packaged] == cited
+
+
+def listed(page):
+    """The names under the autosummary and data directives of a page of the reference."""
+    return set(re.findall(r"^(?:   |.. py:data:: )(\w+)$", (ROOT / "docs/reference" / page).read_text(), re.M))
+
+
+def test_the_reference_has_every_public_name_and_no_other():
+    assert listed("api.md") | {"mdp"} == set(dir(gd)), "docs/reference/api.md and the public names differ"
+    assert listed("mdp.md") == set(gd.mdp.__all__), "docs/reference/mdp.md and gradientdice.mdp.__all__ differ"
+
+
+def test_every_page_is_in_one_table_of_contents():
+    """Sphinx warns of a page that is in none; a page that is in two has two places in the navigation."""
+    found = []
+    for page in (ROOT / "docs").rglob("*.md"):
+        for entries in re.findall(r"```\{toctree\}\n(?::[^\n]*\n)*(.*?)```", page.read_text(), re.S):
+            found += [(page.parent / entry).relative_to(ROOT / "docs").as_posix() for entry in entries.split()]
+    pages = {path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert sorted(found) == sorted(pages - {"index"})
 
 
 def test_the_estimators_page_runs():

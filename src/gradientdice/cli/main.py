@@ -8,6 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from gradientdice.cli import reproduce
+from gradientdice.cli.doctor import doctor
 from gradientdice.cli.evaluate import compare, evaluate
 from gradientdice.cli.interrupts import ends_soon_when_interrupted
 from gradientdice.cli.options import BROKEN, REFUSED
@@ -21,6 +22,7 @@ app.command()(evaluate)
 app.command()(compare)
 app.command()(rank)
 app.command()(select)
+app.command()(doctor)
 app.add_typer(reproduce.app, name="reproduce")
 
 

@@ -148,7 +148,7 @@ class _CutEpisodes:
             data.episodes[order], return_index=True, return_inverse=True, return_counts=True
         )
         step = np.arange(len(data)) - first[index]
-        late = order[np.isin(index, self.places) & (2 * step >= lengths[index])]
+        late = order[np.isin(index, self.places) & (2 * step >= lengths[index] - 1)]
         weights = data.row_weights[late]
         return float(np.average(data.rewards[late], weights=weights if weights.any() else None))
 

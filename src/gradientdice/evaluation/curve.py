@@ -33,7 +33,7 @@ class DiscountCurve(Sequence[Estimate]):
         >>> data = mdp.sample(5000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
         >>> curve = gd.evaluate(data, target, discount=[0.5, 0.9, 1])
         >>> len(curve), curve.discounts
-        (3, (0.5, 0.9, 1))
+        (3, (0.5, 0.9, 1.0))
     """
 
     estimates: tuple[Estimate, ...]

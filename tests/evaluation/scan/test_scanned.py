@@ -1,5 +1,7 @@
 """A scanned log gives the answer of the same log in memory, wherever its files, row groups and batches are cut."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow.dataset as ds
 import pytest
@@ -228,15 +230,15 @@ def test_what_needs_the_log_in_memory_is_refused_by_name(tmp_path, arguments, na
 
 
 def test_what_does_not_take_a_scanned_log_says_so(tmp_path):
-    log = scanned(tmp_path, TABLE)
+    log: Any = scanned(tmp_path, TABLE)
     for ask in (
-        lambda: gd.compare(log, TARGET, [gd.GradientDICE(0.9)]),  # pyright: ignore[reportArgumentType]
-        lambda: gd.Problem(log, TARGET),  # pyright: ignore[reportArgumentType]
-        lambda: gd.rank(log, {"target": TARGET}, 0.9),  # pyright: ignore[reportArgumentType]
-        lambda: gd.select(log, {"target": TARGET}, 0.9),  # pyright: ignore[reportArgumentType]
-        lambda: gd.posterior(log, TARGET, discount=0.9),  # pyright: ignore[reportArgumentType]
-        lambda: gd.segments(log, TARGET, discount=0.9, by=[0], of="rows"),  # pyright: ignore[reportArgumentType]
-        lambda: gd.return_distribution(log, TARGET, 0.9),  # pyright: ignore[reportArgumentType]
+        lambda: gd.compare(log, TARGET, [gd.GradientDICE(0.9)]),
+        lambda: gd.Problem(log, TARGET),
+        lambda: gd.rank(log, {"target": TARGET}, 0.9),
+        lambda: gd.select(log, {"target": TARGET}, 0.9),
+        lambda: gd.posterior(log, TARGET, discount=0.9),
+        lambda: gd.segments(log, TARGET, discount=0.9, by=[0], of="rows"),
+        lambda: gd.return_distribution(log, TARGET, 0.9),
     ):
         with pytest.raises(gd.InputError, match="log.sample"):
             ask()
@@ -247,7 +249,7 @@ def test_what_has_one_row_per_transition_is_not_kept(tmp_path):
     assert found.ratio is None and found.influence is None and found.footprint is None and found.unit_shares == []
     assert found.improvement is None
     with pytest.raises(gd.InputError, match=r"log\.sample"):
-        found - ANSWER
+        _ = found - ANSWER
     found.report(tmp_path / "report.html")
 
 

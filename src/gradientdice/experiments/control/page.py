@@ -9,7 +9,7 @@ import pandas as pd
 
 from gradientdice.experiments.control.d3rlpy_table import METHOD, d3rlpy_rows
 from gradientdice.experiments.control.methods import FEW_LOGS
-from gradientdice.experiments.control.run import LARGE, Scale
+from gradientdice.experiments.control.run import Scale
 from gradientdice.experiments.control.summary import Judged, judged, pooled, summarised
 from gradientdice.experiments.control.tasks import TASKS
 from gradientdice.experiments.control.truth import truths
@@ -39,8 +39,7 @@ def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
     cells = summarised(frame)
     names = [name for name in TASKS if name in set(column(cells, "task"))]
     values: dict[str, Any] = {
-        "logs": scale.logs,
-        "large_logs": scale.large_logs if scale.largest >= LARGE else 0,
+        "logs": _logs(cells),
         "num_tasks": len(names),
         "tasks": _tasks(names),
         "networks": _networks(scale, METHOD in set(column(cells, "method"))),
@@ -51,6 +50,16 @@ def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
         values[f"{half}_pooled"] = _pooled(own)
         values[f"{half}_cells"] = _cells(own)
     return values
+
+
+def _logs(cells: pd.DataFrame) -> str:
+    """How many logs of the default there are, of each size and half."""
+    said = []
+    for (size, half), some in groups(rows_where(cells, method="default"), "rows", "half"):
+        counts = sorted({int(count) for count in column(some, "logs")})
+        many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        said.append(f"{many} logs of {size:,} rows of each task {HALVES[half]}")
+    return ", ".join(said)
 
 
 def _networks(scale: Scale, d3rlpy: bool) -> str:
