@@ -30,6 +30,7 @@ from gradientdice.evaluation.evaluate import evaluate_problem
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.scan.compare import compare_scanned
 from gradientdice.evaluation.scan.rank import refuse_checkpoint, run_for
+from gradientdice.evaluation.scan.searched import fits_in_memory
 from gradientdice.functions import Functions
 from gradientdice.functions.mlp import MLP
 from gradientdice.inference.bellman import bellman_judge
@@ -97,8 +98,11 @@ def compare(
         raise InputError("compare is for linear functions, which have closed forms: evaluate networks one by one.")
     if isinstance(data, ScannedLog):
         asked = as_asked(data, policy, functions, seed, run_for(checkpoint, None), require_effort(effort))
-        return compare_scanned(asked, known, intervals)
-    refuse_checkpoint(checkpoint)
+        if not fits_in_memory(asked):
+            return compare_scanned(asked, known, intervals)
+        data = data.sample
+    else:
+        refuse_checkpoint(checkpoint)
     search = searching(known[0].discount)
     problem = Problem(data, policy, functions, seed, search, effort=require_effort(effort))
     return compare_problem(problem, known, intervals)

@@ -27,6 +27,7 @@ from gradientdice.evaluation.returned import checked_answer
 from gradientdice.evaluation.scan.evaluate import evaluate_scanned
 from gradientdice.evaluation.scan.questions import Question
 from gradientdice.evaluation.scan.rank import run_for
+from gradientdice.evaluation.scan.searched import fits_in_memory
 from gradientdice.functions import Functions
 from gradientdice.inference.intervals import IntervalMethod, require_confidence, require_method
 from gradientdice.inference.skew_interval import SkewInterval
@@ -125,11 +126,14 @@ def evaluate(
     intervals = Intervals(method, require_confidence(confidence), required=interval is not None)
     if isinstance(data, ScannedLog):
         asked = as_asked(data, policy, functions, seed, run_for(checkpoint, progress), require_effort(effort))
-        several = isinstance(discount, (Sequence, np.ndarray))
-        estimators = _defaults(estimator, discount) if several else [chosen_estimator(estimator, discount)]
-        questions = [Question(asked, chosen) for chosen in estimators]
-        found = evaluate_scanned(questions, intervals, require_solver(solver)).estimates
-        return DiscountCurve(tuple(found)) if several else found[0]
+        if not fits_in_memory(asked):
+            several = isinstance(discount, (Sequence, np.ndarray))
+            estimators = _defaults(estimator, discount) if several else [chosen_estimator(estimator, discount)]
+            questions = [Question(asked, chosen) for chosen in estimators]
+            found = evaluate_scanned(questions, intervals, require_solver(solver)).estimates
+            return DiscountCurve(tuple(found)) if several else found[0]
+        # Features are searched for on the sample, which is the whole log: there are no passes to write down.
+        data, checkpoint = data.sample, None
     solver = _with_checkpoint(require_solver(solver), checkpoint)
     if isinstance(discount, (Sequence, np.ndarray)):
         discounts = [chosen.discount for chosen in _defaults(estimator, discount)]

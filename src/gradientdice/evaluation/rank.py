@@ -22,6 +22,7 @@ from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.named import named
 from gradientdice.evaluation.ranking import BEHAVIOR, DiscountRankings, Ranking, require_baseline
 from gradientdice.evaluation.scan.rank import known_side, rank_scanned, refuse_checkpoint, run_for
+from gradientdice.evaluation.scan.searched import fits_in_memory
 from gradientdice.functions import Functions
 from gradientdice.inference.intervals import require_confidence
 from gradientdice.policies import Policy
@@ -116,9 +117,12 @@ def rank(
             name: as_asked(data, policy, functions, seed, run, require_effort(effort))
             for name, policy in checked.items()
         }
-        found = rank_scanned(asked, discounts, baseline, intervals)
-        return DiscountRankings(found) if several else found[discounts[0]]
-    refuse_checkpoint(checkpoint)
+        if not fits_in_memory(asked[next(iter(asked))]):
+            found = rank_scanned(asked, discounts, baseline, intervals)
+            return DiscountRankings(found) if several else found[discounts[0]]
+        data = data.sample
+    else:
+        refuse_checkpoint(checkpoint)
     with named(next(iter(checked))):
         problem = Problem(data, first, functions, seed, search, progress, require_effort(effort), sharers=len(checked))
     found = {

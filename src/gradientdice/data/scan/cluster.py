@@ -63,7 +63,7 @@ def _shared(log: ScannedLog, work: Pass) -> tuple[ScannedLog, Pass]:
 def _part(shared: tuple[ScannedLog, Pass], content: Any, number: int, name: str) -> Sums:
     log, work = shared
     part = content if hasattr(content, "tables") else FramePart(content, name)
-    alone = replace(log, parts=(part,))
+    alone = replace(log, parts=(part,), left_out={0: log.left_out.get(number, 0)})
     return work.over(number, alone.batches(0, *work.fields))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -46,6 +46,15 @@ class Batch:
     starts: Num[np.ndarray, "m ..."] | None
     first: int
     made: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def without_first(self, rows: int) -> Batch:
+        """The same rows, of which the first so many of the part count 0 times."""
+        left = rows - self.first
+        if left <= 0:
+            return self
+        weights = np.array(self.data.row_weights)
+        weights[:left] = 0.0
+        return Batch(replace(self.data, weights=weights), self.starts, self.first)
 
 
 class Part(Protocol):

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from gradientdice.errors import InputError
 from gradientdice.estimators.answer import Estimator
+from gradientdice.estimators.doubly_robust.automatic import Automatic
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
+from gradientdice.estimators.saddle.estimator import Answering, linear_form
 from gradientdice.evaluation.comparison import (
     ComparedRow,
     Judge,
@@ -20,6 +22,7 @@ from gradientdice.evaluation.comparison import (
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.scan.evaluate import evaluate_scanned, require_scannable
 from gradientdice.evaluation.scan.questions import Question
+from gradientdice.evaluation.scan.searched import require_default
 from gradientdice.inference.bellman import bellman_judge
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.scan.asked import Asked
@@ -30,24 +33,37 @@ if TYPE_CHECKING:
 
 def compare_scanned(asked: Asked, estimators: Sequence[Estimator], intervals: Intervals) -> pd.DataFrame:
     """One row per estimator, the one to use first; those that need the log in memory get a row that says so."""
-    rows = [ComparedRow(repr(estimator)) for estimator in estimators]
-    first, taken = estimators[0].discount, []
-    for row, estimator in zip(rows, estimators, strict=True):
+    discount, sample = estimators[0].discount, Problem(asked.log.sample, asked.policy, asked.functions, asked.seed)
+    rows, taken = [], []
+    if sample.is_searched:
+        rows.append(ComparedRow(f"doubly robust GradientDICE(discount={discount:g}), cross-fitted"))
+        taken.append((rows[0], Question(asked, Automatic(discount))))
+    for estimator in estimators:
+        row = ComparedRow(repr(estimator))
+        rows.append(row)
         try:
-            if estimator.discount != first:
-                raise InputError(f"its discount is {estimator.discount:g}, and that of the first {first:g}")
-            require_scannable(estimator)
+            _require_applicable(estimator, discount, sample)
             taken.append((row, Question(asked, estimator)))
         except InputError as error:
             row.note = f"not applicable: {error}"
-    filled = _filled(taken, intervals)
-    sample = Problem(asked.log.sample, asked.policy, asked.functions, asked.seed)
-    judge = _judge(sample)
-    for row, question in filled:
-        if judge is not None and has_closed_form(question.estimator):
+    solved = [pair for pair in _filled(taken, intervals) if has_closed_form(pair[1].estimator)]
+    judge = _judge(sample) if solved else None
+    for row, question in solved:
+        if judge is not None:
             row.bellman_loss, row.loss_noise = bellman_loss(sample, question.estimator, judge)
-    mark_best(sample, rows, [row for row, question in filled if has_closed_form(question.estimator)])
+    mark_best(sample, rows, [row for row, _ in solved])
     return as_frame(rows)
+
+
+def _require_applicable(estimator: Estimator, discount: float, sample: Problem) -> None:
+    """An error, before any pass over the log, if an estimator cannot answer."""
+    if estimator.discount != discount:
+        raise InputError(f"its discount is {estimator.discount:g}, and that of the first {discount:g}")
+    require_scannable(estimator)
+    if sample.is_searched:
+        require_default(estimator)
+    elif has_closed_form(estimator):
+        linear_form(estimator.objective if isinstance(estimator, Answering) else estimator, sample)
 
 
 def _filled(taken: Sequence[tuple[ComparedRow, Question]], intervals: Intervals) -> list[tuple[ComparedRow, Question]]:

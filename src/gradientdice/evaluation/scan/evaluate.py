@@ -13,6 +13,7 @@ from gradientdice.estimators.value.lstdq import LSTDQ
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.scan.features import linear_estimates
 from gradientdice.evaluation.scan.questions import Question, ScannedEstimates
+from gradientdice.evaluation.scan.searched import is_searched, searched_estimates
 from gradientdice.evaluation.scan.table import table_estimates, table_of
 from gradientdice.functions import LinearFunctions, Tabular
 from gradientdice.policies import TabularPolicy
@@ -32,6 +33,8 @@ def evaluate_scanned(questions: Sequence[Question], intervals: Intervals, solver
     # A policy that is a table says how large it is.
     sized = next((each for each in questions if isinstance(each.asked.policy, TabularPolicy)), questions[0])
     asked = sized.asked
+    if is_searched(asked):
+        return searched_estimates(questions, intervals)
     table = asked.functions if isinstance(asked.functions, Tabular) else table_of(asked)
     if table is not None:
         return table_estimates(questions, table, intervals)
@@ -50,8 +53,7 @@ def require_scannable(estimator: Estimator) -> None:
 def _functions(asked: Asked) -> LinearFunctions:
     if asked.functions is None:
         raise InputError(
-            "A scanned log whose states are not few whole numbers needs functions=: Tabular(S, A), LinearFeatures(…), "
-            "or RandomFourier(…), which is scaled to a sample of the log. The search for features needs a log in "
-            "memory: evaluate log.sample."
+            "The states of the scanned log are whole numbers, and too many for a table. Give functions=: "
+            "LinearFeatures(…), or RandomFourier(…), which is scaled to a sample of the log; or evaluate log.sample."
         )
     return asked.functions

@@ -58,6 +58,8 @@ class Seen:
         movements: where it moves.
         checks: of what the answer assumes about the log.
         notes: what the reader should know of how they were made.
+        distances: how far the sample's answer is from those with other kinds of Q; see `Room`.
+        undirected: the part of its misfit that has no sign.
     """
 
     sums: Sums
@@ -68,6 +70,8 @@ class Seen:
     movements: tuple[Movement, ...]
     checks: tuple[Check, ...]
     notes: tuple[str, ...]
+    distances: tuple[float, ...] = ()
+    undirected: float = 0.0
 
 
 def scanned_estimate(
@@ -84,6 +88,7 @@ def scanned_estimate(
     """
     asked, estimator = question.asked, question.estimator
     room = room_beside(problem, estimator.discount, answer, intervals.confidence, seen.alike)
+    room = replace(room, distances=seen.distances, undirected=seen.undirected)
     if answer.influence is not None and problem.support is not None:
         room = replace(room, answer=answer_digest(problem, answer.influence))
     sources = SummedSources(answer.value, seen.joint, seen.column, room, asked.seed)
@@ -123,6 +128,17 @@ def alike_starts(scorer: Scorer, place: int, first: Sums, scored: Scored) -> int
 
 def _few(count: int, varied: bool) -> int | None:
     return count if not varied and 1 < count < KNOWN_STARTS else None
+
+
+def moved(scored: Scored, place: int) -> tuple[Movement, ...]:
+    """The mean of every coordinate of the states, in the log and under the target."""
+    sums: Sums = scored.sums or {}
+    if f"moved.{place}" not in sums:
+        return ()
+    logged, target = (row[1:] / (row[0] or 1.0) for row in sums[f"moved.{place}"])
+    return tuple(
+        Movement(f"state[{k}], mean", float(a), float(b)) for k, (a, b) in enumerate(zip(logged, target, strict=True))
+    )
 
 
 def with_behaviors(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gradientdice.data.scan.passes import Sums
 from gradientdice.data.scan.spill import Spill
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.automatic import Automatic
@@ -16,13 +15,12 @@ from gradientdice.estimators.value.lstdq import LSTDQ, same_flow
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.named import named
 from gradientdice.evaluation.scan.behavior import behavior_side
-from gradientdice.evaluation.scan.facts import SampleTests, Seen, alike_starts, scanned_estimate, with_behaviors
-from gradientdice.evaluation.scan.questions import Columns, Question, ScannedEstimates, Scored
+from gradientdice.evaluation.scan.facts import SampleTests, Seen, alike_starts, moved, scanned_estimate, with_behaviors
+from gradientdice.evaluation.scan.questions import Columns, Question, ScannedEstimates
 from gradientdice.evaluation.scan.score import scored_by_pass
 from gradientdice.functions import LinearFunctions
 from gradientdice.inference.influence import Influence
 from gradientdice.inference.misfit import bellman_misfit
-from gradientdice.inference.movement import Movement
 from gradientdice.inference.scan.scorers import LinearScorer, Scorer
 from gradientdice.policies import StatePolicy
 from gradientdice.problem.absorbing import ABSORBING_SHARE
@@ -125,14 +123,3 @@ def _misfit(problem: Problem, scorer: Scorer) -> float:
     scores = scorer.rows(problem.data)
     shares = Influence(scores.shares, None, scores.ratio, scores.residual)
     return bellman_misfit(problem.rows, shares, problem.seed)
-
-
-def moved(scored: Scored, place: int) -> tuple[Movement, ...]:
-    """The mean of every coordinate of the states, in the log and under the target."""
-    sums: Sums = scored.sums or {}
-    if f"moved.{place}" not in sums:
-        return ()
-    logged, target = (row[1:] / (row[0] or 1.0) for row in sums[f"moved.{place}"])
-    return tuple(
-        Movement(f"state[{k}], mean", float(a), float(b)) for k, (a, b) in enumerate(zip(logged, target, strict=True))
-    )
