@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from jaxtyping import Num
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 PART_ROWS = 1 << 22
 # So many batches are decoded ahead of the one that is used.
 READAHEAD = 4
+
+
+@dataclass(frozen=True, eq=False)
+class BatchRows(Transitions):
+    """Rows of a log of which none need count: others of the log do."""
+
+    needs_counted_rows: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +176,7 @@ def _batch(place: Path, table: pa.Table, columns: dict[str, str], first: int) ->
             array = np.ma.getdata(array)
         fields[key] = array
     starts = _starts(place, table, columns.get("initial_states"))
-    return Batch(Transitions(**fields), starts, first)
+    return Batch(BatchRows(**fields), starts, first)
 
 
 def _starts(place: Path, table: pa.Table, name: str | None) -> np.ndarray | None:

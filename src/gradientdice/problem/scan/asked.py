@@ -102,7 +102,9 @@ def share_unit(sums: Sums) -> float:
 
 
 def largest_reward(sums: Sums) -> float:
-    """The largest |r| of the rows that count; an error if it is too large."""
+    """The largest |r| of the rows that count; an error if it is too large, or if none counts."""
+    if "reward_low" not in sums:
+        raise InputError("weights are all zero: at least one row must count.")
     largest = max(abs(float(sums["reward_low"][0])), abs(float(sums["reward_high"][0])))
     if largest > LARGEST_REWARD:
         raise InputError(
