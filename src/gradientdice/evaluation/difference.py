@@ -130,9 +130,9 @@ def subtract(one: Estimate, other: Estimate) -> Difference:
         InputError: if they come from different logs, or have different discounts or confidences.
     """
     first, second = Compared.of(one), Compared.of(other)
-    scanned = not (isinstance(first.sources, ErrorSources) and isinstance(second.sources, ErrorSources))
     # Those of scanned logs know themselves whether they can be paired.
-    if not scanned and first.sources.log != second.sources.log:
+    logs = {side.sources.log for side in (first, second) if isinstance(side.sources, ErrorSources)}
+    if len(logs) > 1:
         raise InputError(
             "The estimates come from different logs, so that their errors cannot be paired. Evaluate both policies on "
             "the same log."

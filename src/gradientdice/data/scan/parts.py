@@ -31,7 +31,6 @@ PART_ROWS = 1 << 22
 READAHEAD = 4
 
 
-@dataclass(frozen=True, eq=False)
 class BatchRows(Transitions):
     """Rows of a log of which none need count: others of the log do."""
 

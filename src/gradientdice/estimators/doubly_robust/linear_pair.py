@@ -73,8 +73,8 @@ def _smoothed(
     rows: LogDesign, models: Sequence[HeldOutValues], shares: Float[np.ndarray, " models"]
 ) -> Float[np.ndarray, " K"]:
     """The least-squares fit of Σ_j share_j Q_j at the logged pairs, and of its V at the next states."""
-    q = sum(share * model.q for share, model in zip(shares, models, strict=True))
-    following = sum(share * model.next_value for share, model in zip(shares, models, strict=True))
+    q = np.sum([share * model.q for share, model in zip(shares, models, strict=True)], axis=0)
+    following = np.sum([share * model.next_value for share, model in zip(shares, models, strict=True)], axis=0)
     gram, target, taken = np.zeros((rows.width, rows.width)), np.zeros(rows.width), 0
     for where, design in rows.chunks():
         weights = design.weights

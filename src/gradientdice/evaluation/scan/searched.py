@@ -145,16 +145,16 @@ def _answered(problem: Problem, question: Question, search: FunctionSearch, inte
     own = replace(problem, search=lambda _: search)
     assert search.pair is not None
     answer = with_evidence(own, question.estimator, question.estimator.answer(own), intervals.confidence)
-    size = math.hypot(search.chosen.misfit, smoothing_error(problem, search))
+    size = math.hypot(search.chosen.misfit, smoothing_error(question.asked, search))
     evidence = replace(answer.evidence, allowance=margin(size, intervals.confidence))
     return _Learned(own, replace(answer, evidence=evidence), search, search.pair)
 
 
-def smoothing_error(problem: Problem, search: FunctionSearch) -> float:
+def smoothing_error(asked: Asked, search: FunctionSearch) -> float:
     """How far the sample's answer moves where its Q is the one that scores other rows, with the same ratio."""
-    pair, data, answer = search.pair, problem.data, search.chosen.answer
+    pair, data, answer = search.pair, asked.log.sample, search.chosen.answer
     assert pair is not None and answer.ratio is not None
-    features, discount = PairRows(pair, pair_features(problem.policy, pair, problem.seed)), pair.discount
+    features, discount = PairRows(pair, pair_features(asked.policy, pair, asked.seed)), pair.discount
     residual = np.empty(len(data))
     for where, design in pair.rows.chunks():
         _, q, following = predictions(pair, design)
