@@ -21,7 +21,7 @@ from gradientdice.evaluation.evaluate import evaluate_discounts
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.named import named
 from gradientdice.evaluation.ranking import BEHAVIOR, DiscountRankings, Ranking, require_baseline
-from gradientdice.evaluation.scan.rank import known_side, rank_scanned, refuse_checkpoint, run_for
+from gradientdice.evaluation.scan.rank import rank_scanned, refuse_checkpoint, run_for
 from gradientdice.evaluation.scan.searched import fits_in_memory
 from gradientdice.functions import Functions
 from gradientdice.inference.intervals import require_confidence
@@ -168,4 +168,10 @@ def _side(problem: Problem, estimates: Mapping[str, Estimate], baseline: str, di
     """The baseline's value."""
     if baseline != BEHAVIOR:
         return Compared.of(estimates[baseline])
-    return known_side(behavior_side(problem, discount))
+    side = behavior_side(problem, discount)
+    if side is None:
+        raise InputError(
+            "The behaviour's own value is not known: below discount 1 it needs episodes in time order, or initial "
+            "states. Give them, or the name of one of the policies as baseline."
+        )
+    return side

@@ -35,18 +35,13 @@ def rank_scanned(
         own = found.estimates[number * len(asked) : (number + 1) * len(asked)]
         estimates = dict(zip(asked, own, strict=True))
         side = found.behaviors.get(discount) if baseline == BEHAVIOR else Compared.of(estimates[baseline])
-        rankings[discount] = Ranking(estimates, baseline, known_side(side))
+        if side is None:
+            raise InputError(
+                "The behaviour's own value is not known: below discount 1 a scanned log needs episodes in time order, "
+                "or a table and initial states. Give them, or the name of one of the policies as baseline."
+            )
+        rankings[discount] = Ranking(estimates, baseline, side)
     return rankings
-
-
-def known_side(side: Compared | None) -> Compared:
-    """The baseline's value, or an error that says what its value would need."""
-    if side is None:
-        raise InputError(
-            "The behaviour's own value is not known: below discount 1 it needs episodes in time order, or initial "
-            "states. Give them, or the name of one of the policies as baseline."
-        )
-    return side
 
 
 def run_for(checkpoint: str | Path | None, progress: bool | None) -> Run:
