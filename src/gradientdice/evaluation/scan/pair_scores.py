@@ -8,6 +8,7 @@ over the rows that the sample does not have: one pass for the means, one for the
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Num
@@ -164,7 +165,7 @@ class PairScorer:
         """Whether the answer depends on the initial states."""
         return self.scored.pair.discount < 1 or self.scored.restarts
 
-    def rows(self, data: Transitions) -> RowScores:
+    def rows(self, data: Transitions, made: dict[str, Any] | None = None) -> RowScores:
         """The part of some rows."""
         ratio, residual = self.scored.scores(data)
         if self.scored.restarts:

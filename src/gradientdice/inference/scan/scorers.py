@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from jaxtyping import Float, Int, Num
@@ -41,8 +41,8 @@ class Scorer(Protocol):
         """Whether the answer depends on the initial states."""
         ...
 
-    def rows(self, data: Transitions) -> RowScores:
-        """The part of some rows."""
+    def rows(self, data: Transitions, made: dict[str, Any] | None = None) -> RowScores:
+        """The part of some rows; what other scorers of the same rows may use too is kept in `made`."""
         ...
 
     def starts(
@@ -103,7 +103,7 @@ class TableScorer:
         """Cells of the whole table as those of this answer."""
         return cell
 
-    def rows(self, data: Transitions) -> RowScores:
+    def rows(self, data: Transitions, made: dict[str, Any] | None = None) -> RowScores:
         """The part of some rows."""
         return self.of_cells(self._places.find(self.codes.of(data)), data.rewards, data.row_weights)
 
@@ -178,9 +178,14 @@ class LinearScorer:
     features: BatchFeatures
     row_share: float
 
-    def rows(self, data: Transitions) -> RowScores:
-        """The part of some rows."""
-        found = row_influence(self.fit, self.features.rows(data))
+    def rows(self, data: Transitions, made: dict[str, Any] | None = None) -> RowScores:
+        """The part of some rows; fits to the same features share these, one after the other."""
+        features, design = (made or {}).get("design", (None, None))
+        if features is not self.features or design is None:
+            design = self.features.rows(data)
+            if made is not None:
+                made["design"] = (self.features, design)
+        found = row_influence(self.fit, design)
         shares = data.row_weights * (found.raw - self._mean()) / self.fit.moments.weight
         return RowScores(self.row_share * found.ratio, shares, found.residual)
 
