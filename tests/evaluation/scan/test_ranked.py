@@ -146,7 +146,8 @@ def test_a_comparison_has_the_values_of_all_rows(tmp_path):
     for estimator in estimators[:3]:
         for column in ("value", "low", "high", "bellman_loss"):
             np.testing.assert_allclose(found[column][repr(estimator)], expected[column][repr(estimator)], rtol=1e-11)
-    assert "memory" in found["note"][repr(estimators[3])] and "discount" in found["note"][repr(estimators[4])]
+    notes = found["note"].to_dict()
+    assert "memory" in notes[repr(estimators[3])] and "discount" in notes[repr(estimators[4])]
     assert (found["choice"] == "use this").sum() == 1
 
 
