@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,7 +141,7 @@ def test_workers_that_are_killed_change_nothing(tmp_path, monkeypatch, seed, ran
     folder = written(tmp_path / "log", DATA, group=12)
     policies = {"target": as_function(TARGET), "even": gd.DiscretePolicy(_even, 2)}
 
-    def answers(client: distributed.Client | None) -> list:
+    def answers(client: Any) -> list:
         log, slow = gd.scan(folder, batch_rows=7, client=client), gd.LinearFeatures(_slow_features)
         if ranked:
             return gd.rank(log, policies, 0.9, baseline="even", functions=slow).table.to_dict("records")

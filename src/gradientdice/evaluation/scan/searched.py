@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gradientdice.data.scan.spill import Spill
+from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.estimators.doubly_robust.automatic import Automatic
-from gradientdice.estimators.doubly_robust.linear_pair import LinearPair, predictions
+from gradientdice.estimators.doubly_robust.linear_pair import predictions
 from gradientdice.estimators.doubly_robust.search import FunctionSearch, search_functions
 from gradientdice.estimators.doubly_robust.simulation import simulation_for
 from gradientdice.evaluation.assumptions import ROW_TESTS, assumption_checks
@@ -64,14 +65,14 @@ class _Learned:
         problem: the sample, with the search as it was made.
         answer: the default's answer on the sample, with its evidence complete.
         search: the search.
-        pair: its ratio and Q as functions of any row.
+        rows: its ratio and Q as functions of any row.
         smoothing: see `smoothing_error`.
     """
 
     problem: Problem
     answer: Answer
     search: FunctionSearch
-    pair: LinearPair
+    rows: PairRows
     smoothing: float
 
 
@@ -82,10 +83,7 @@ def searched_estimates(questions: Sequence[Question], intervals: Intervals) -> S
     learned = _learned(questions, intervals)
     asked = replace(questions[0].asked, log=questions[0].asked.log.without_sample())
     discounts = list(dict.fromkeys(question.discount for question in questions))
-    rows = [
-        PairRows.of(own.pair, question.asked.policy, question.asked.seed)
-        for question, own in zip(questions, learned, strict=True)
-    ]
+    rows = [own.rows for own in learned]
     found = first_sums(asked, [_pair_pass(asked, own) for own in rows], discounts)
     first = found[0][discounts[0]]
     largest_reward(first)
@@ -144,20 +142,23 @@ def _learned(questions: Sequence[Question], intervals: Intervals) -> list[_Learn
 
 
 def _answered(problem: Problem, question: Question, search: FunctionSearch, intervals: Intervals) -> _Learned:
-    own = replace(problem, search=lambda _: search)
     assert search.pair is not None
+    rows = PairRows.of(search.pair, question.asked.policy, question.asked.seed)
+    smoothing = smoothing_error(question.asked.log.sample, search, rows)
+    # The sample's feature rows, which the pair holds, are not needed any more.
+    kept = replace(search, pair=None)
+    own = replace(problem, search=lambda _: kept)
     answer = with_evidence(own, question.estimator, question.estimator.answer(own), intervals.confidence)
-    smoothing = smoothing_error(question.asked, search)
-    size = math.hypot(search.chosen.misfit, smoothing)
-    evidence = replace(answer.evidence, allowance=margin(size, intervals.confidence))
-    return _Learned(own, replace(answer, evidence=evidence), search, search.pair, smoothing)
+    allowance = margin(math.hypot(search.chosen.misfit, smoothing), intervals.confidence)
+    note = f"with what its Q may lose on rows that it was not learned from, the interval is widened by {allowance:.2g}"
+    evidence = replace(answer.evidence, allowance=allowance)
+    return _Learned(own, replace(answer, evidence=evidence, notes=(*answer.notes, note)), kept, rows, smoothing)
 
 
-def smoothing_error(asked: Asked, search: FunctionSearch) -> float:
+def smoothing_error(data: Transitions, search: FunctionSearch, rows: PairRows) -> float:
     """How far the sample's answer moves where its Q is the one that scores other rows, with the same ratio."""
-    pair, data, answer = search.pair, asked.log.sample, search.chosen.answer
+    pair, answer, discount = search.pair, search.chosen.answer, rows.discount
     assert pair is not None and answer.ratio is not None
-    rows, discount = PairRows.of(pair, asked.policy, asked.seed), pair.discount
     found = [predictions(pair.ratio_params, pair.value_params, design)[1:] for _, design in pair.rows.chunks()]
     residual = rows.residual(data, *(np.concatenate(part) for part in zip(*found, strict=True)))
     mass, start = data.row_weights * answer.ratio, 0.0
