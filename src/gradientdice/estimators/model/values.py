@@ -24,7 +24,7 @@ from gradientdice.estimators.model.dynamics import learn_dynamics
 from gradientdice.estimators.model.encoding import Encoding
 from gradientdice.estimators.model.fitted_value import FittedValues, fit_values
 from gradientdice.estimators.model.needs import require_simulated
-from gradientdice.estimators.model.returns import ReturnSamples, truncated_returns
+from gradientdice.estimators.model.returns import ReturnSamples, lasting_share, truncated_returns
 from gradientdice.estimators.model.row_paths import Continuation, RowValues, row_values
 from gradientdice.estimators.model.settings import SETTINGS
 from gradientdice.estimators.model.simulation import Paths, simulate
@@ -59,6 +59,8 @@ class ModelValues:
         spreads: the standard deviation of that value over the networks.
         left_share: the share of simulated steps that would have left the log's range.
         error_share: the share of the variance of changes and rewards that the networks do not predict.
+        lasting: for each discount the share of the policy's time, discounted, that is before an end; 1 at discount 1,
+            where ended episodes start again.
     """
 
     by_discount: list[list[HeldOutQ]]
@@ -66,6 +68,7 @@ class ModelValues:
     spreads: list[float]
     left_share: float
     error_share: float
+    lasting: list[float]
 
     def notes(self, number: int) -> tuple[str, ...]:
         """What the reader should know of the value at one of the discounts."""
@@ -113,6 +116,7 @@ def simulated_values(problem: Problem, discounts: Sequence[float], folds: Folds,
         [float(own.std(ddof=1)) if len(own) > 1 else 0.0 for own in networks],
         paths.left_share,
         dynamics.error_share,
+        [lasting_share(paths, discount, starts.long) for discount in discounts],
     )
 
 
