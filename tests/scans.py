@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -94,3 +95,37 @@ def same(first: gd.Estimate, second: gd.Estimate, rtol: float = 1e-12) -> None:
     else:
         np.testing.assert_allclose(first.behavior.value, second.behavior.value, rtol=1e-12)
         np.testing.assert_allclose(first.behavior.interval, second.behavior.interval, rtol=1e-11)  # pyright: ignore
+
+
+def large_table(rows: int, seed: int = 0) -> tuple[gd.Transitions, gd.TabularPolicy]:
+    """Episodes of 50 steps over a hundred states, with noisy rewards."""
+    rng, states = np.random.default_rng(seed), 100
+    mdp = gd.mdp.TabularMDP(
+        rng.dirichlet(np.full(states, 0.1), size=(states, ACTIONS)),
+        rng.normal(size=(states, ACTIONS)),
+        rng.dirichlet(np.ones(states)),
+    )
+    data = mdp.rollout(np.full((states, ACTIONS), 1 / ACTIONS), rows // 50, 50, rng)
+    noisy = with_fields(data, rewards=data.rewards + rng.normal(size=len(data)), behavior_log_probs=None)
+    return noisy, gd.TabularPolicy(rng.dirichlet(np.ones(ACTIONS), size=states))
+
+
+def three_ways(rows: int, folder: Path, client: Any) -> dict[str, gd.Estimate]:
+    """The same answer from a log of so many rows: in memory, by a scan, and by a scan on the workers of a cluster.
+
+    Args:
+        rows: how many.
+        folder: where the log is written.
+        client: of a Dask cluster on this machine.
+    """
+    data, policy = large_table(rows)
+    place = written(folder, data, cuts=range(rows // 8 + 7, rows, rows // 8), group=rows // 20)
+    logs = {"memory": data, "scan": gd.scan(place), "cluster": gd.scan(place, client=client)}
+    return {name: gd.evaluate(log, policy, discount=0.9) for name, log in logs.items()}
+
+
+def agree(answers: dict[str, gd.Estimate]) -> None:
+    """Those of `three_ways` do: to 1e-12 of the value, and to the last bit by scan and on a cluster."""
+    memory, scan, cluster = (answers[name] for name in ("memory", "scan", "cluster"))
+    same(scan, memory)
+    assert (scan.value, scan.interval) == (cluster.value, cluster.interval)

@@ -20,8 +20,9 @@ from gradientdice.cli.options import (
     Log,
     PolicyOption,
     Report,
-    read_log,
+    one_or_several,
 )
+from gradientdice.cli.scanning import Checkpoint, Reading, Scan, Scheduler
 from gradientdice.effort import Effort
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ def evaluate(
     json: Json = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 if the verdict is 'do not trust'.")] = False,
     force: Force = False,
+    scan: Scan = False,
+    scheduler: Scheduler = None,
+    checkpoint: Checkpoint = None,
 ) -> None:
     """The value of a policy from a log, with an interval and a verdict; a curve over several discounts."""
     import gradientdice as gd
@@ -58,7 +62,6 @@ def evaluate(
     from gradientdice.evaluation.evaluate import evaluate_discounts
     from gradientdice.evaluation.interval import Intervals
     from gradientdice.inference.intervals import require_confidence
-    from gradientdice.policies.specification import load_policy
     from gradientdice.report.page import require_free
 
     methods = {
@@ -70,18 +73,29 @@ def evaluate(
     discounts = require_discounts(discount)
     if report is not None:
         require_free(report, force=force)
-    data, target = read_log(log, column), load_policy(policy, log)
-    # One problem for both: the search and the moments are shared with the comparison.
-    problem = gd.Problem(data, target, search=searching(discounts[0]), effort=effort)
+    reading = Reading(log, column, scan, scheduler, checkpoint)
     intervals = Intervals(methods[interval](), require_confidence(confidence))
-    estimates = evaluate_discounts(problem, discounts, intervals)
-    found = estimates[0] if len(estimates) == 1 else DiscountCurve(tuple(estimates))
+    problem = None
+    with reading.opened() as data:
+        target = reading.policy(policy)
+        if isinstance(data, gd.ScannedLog):
+            options = {"interval": intervals.method, "confidence": confidence, "effort": effort}
+            found = gd.evaluate(data, target, discount=one_or_several(discounts), checkpoint=checkpoint, **options)
+        else:
+            # One problem for both: the search and the moments are shared with the comparison.
+            problem = gd.Problem(data, target, search=searching(discounts[0]), effort=effort)
+            every = evaluate_discounts(problem, discounts, intervals)
+            found = every[0] if len(every) == 1 else DiscountCurve(tuple(every))
+    estimates = list(found) if isinstance(found, DiscountCurve) else [found]
     typer.echo(found.to_json() if json else str(found))
     if report is not None:
         if isinstance(found, DiscountCurve):
             found.report(report, force=force)
         else:
-            comparison = compare_problem(problem, _estimators(discounts[0]), Intervals(confidence=confidence))
+            # A comparison would read a scanned log again.
+            comparison = None
+            if problem is not None:
+                comparison = compare_problem(problem, _estimators(discounts[0]), Intervals(confidence=confidence))
             found.report(report, comparison=comparison, force=force)
         typer.echo(f"Wrote {report}.", err=True)
     if not all(estimate.status.ok for estimate in estimates):
@@ -98,13 +112,17 @@ def compare(
     confidence: Confidence = 0.95,
     effort: EffortOption = Effort.NORMAL,
     json: Json = False,
+    scan: Scan = False,
+    scheduler: Scheduler = None,
+    checkpoint: Checkpoint = None,
 ) -> None:
     """Every estimator on one log, side by side, ranked by held-out Bellman loss and precision."""
     import gradientdice as gd
-    from gradientdice.policies.specification import load_policy
 
-    data, target = read_log(log, column), load_policy(policy, log)
-    table = gd.compare(data, target, _estimators(discount), confidence=confidence, effort=effort)
+    reading = Reading(log, column, scan, scheduler, checkpoint)
+    with reading.opened() as data:
+        options = {"confidence": confidence, "effort": effort, "checkpoint": checkpoint}
+        table = gd.compare(data, reading.policy(policy), _estimators(discount), **options)
     if json:
         typer.echo(table.to_json(orient="records", indent=2))
         return

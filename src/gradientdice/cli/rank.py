@@ -20,9 +20,9 @@ from gradientdice.cli.options import (
     Json,
     Log,
     Report,
-    column_names,
     one_or_several,
 )
+from gradientdice.cli.scanning import Checkpoint, Reading, Scan, Scheduler
 from gradientdice.effort import Effort
 from gradientdice.errors import InputError
 
@@ -56,6 +56,9 @@ def rank(
     json: Json = False,
     strict: Strict = False,
     force: Force = False,
+    scan: Scan = False,
+    scheduler: Scheduler = None,
+    checkpoint: Checkpoint = None,
 ) -> None:
     """Several policies on one log: values, differences to a baseline, and which may be the best."""
     import gradientdice as gd
@@ -63,10 +66,11 @@ def rank(
     if report is not None and len(discount) > 1:
         raise InputError("--report is for one discount: leave it out, or give --discount once.")
     _require_free(report, force=force)
-    policies = _policies(policy, log)
-    data = gd.load(log, columns=column_names(column))
-    options = {"baseline": baseline, "confidence": confidence, "effort": effort}
-    found = gd.rank(data, policies, one_or_several(discount), **options)
+    reading = Reading(log, column, scan, scheduler, checkpoint)
+    policies = _policies(policy, reading)
+    options = {"baseline": baseline, "confidence": confidence, "effort": effort, "checkpoint": checkpoint}
+    with reading.opened() as data:
+        found = gd.rank(data, policies, one_or_several(discount), **options)
     typer.echo(found.to_json() if json else str(found))
     if isinstance(found, gd.Ranking):
         _write(found, report, force=force)
@@ -86,14 +90,19 @@ def select(
     json: Json = False,
     strict: Strict = False,
     force: Force = False,
+    scan: Scan = False,
+    scheduler: Scheduler = None,
+    checkpoint: Checkpoint = None,
 ) -> None:
     """The policy to deploy, or the baseline if none is shown to be better."""
     import gradientdice as gd
 
     _require_free(report, force=force)
-    policies = _policies(policy, log)
-    data = gd.load(log, columns=column_names(column))
-    found = gd.select(data, policies, discount, baseline=baseline, confidence=confidence, effort=effort)
+    reading = Reading(log, column, scan, scheduler, checkpoint)
+    policies = _policies(policy, reading)
+    options = {"baseline": baseline, "confidence": confidence, "effort": effort, "checkpoint": checkpoint}
+    with reading.opened() as data:
+        found = gd.select(data, policies, discount, **options)
     typer.echo(found.to_json() if json else str(found))
     _write(found, report, force=force)
     _exit(found.ranking.estimates.values(), strict=strict)
@@ -113,10 +122,8 @@ def _write(found: Ranking | Selection, report: Path | None, *, force: bool) -> N
         typer.echo(f"Wrote {report}.", err=True)
 
 
-def _policies(specifications: list[str], log: Path) -> dict[str, Policy]:
+def _policies(specifications: list[str], reading: Reading) -> dict[str, Policy]:
     """The values of --policy by name."""
-    from gradientdice.policies.specification import load_policy
-
     found = {}
     for specification in specifications:
         name, equals, source = specification.partition("=")
@@ -124,7 +131,7 @@ def _policies(specifications: list[str], log: Path) -> dict[str, Policy]:
             raise InputError(f"--policy {specification}: write NAME=POLICY, for example --policy new=policy.csv.")
         if name in found:
             raise InputError(f"--policy {specification}: there are two policies of the name {name!r}.")
-        found[name] = load_policy(source, log)
+        found[name] = reading.policy(source)
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer, Num
@@ -67,6 +67,8 @@ class Transitions:
     action_names: tuple[str, ...] | None = None
     state_names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
+    # Whether a log in which every weight is 0 is refused.
+    needs_counted_rows: ClassVar[bool] = True
 
     if TYPE_CHECKING:
         # Whatever NumPy takes is taken; the fields are arrays.
@@ -269,7 +271,7 @@ class Transitions:
             if (self.weights < 0).any():
                 row = first_bad_row(self.weights < 0)
                 raise InputError(f"weights must not be negative; row {row} is {self.weights[row]!r:.60}.")
-            if self.weights.sum() <= 0:
+            if self.needs_counted_rows and self.weights.sum() <= 0:
                 raise InputError("weights are all zero: at least one row must count.")
         if self.terminated is not None and self.truncated is not None and (self.terminated & self.truncated).any():
             self._set("truncated", self.truncated & ~self.terminated)

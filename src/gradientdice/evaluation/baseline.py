@@ -32,7 +32,7 @@ from gradientdice.functions import Tabular
 from gradientdice.inference.behavior import behavior_shares, behavior_value
 from gradientdice.inference.intervals import standard_error
 from gradientdice.inference.room import Room
-from gradientdice.inference.sources import ErrorSources
+from gradientdice.inference.sources import ErrorSources, Sources
 from gradientdice.policies import DiscretePolicy
 from gradientdice.problem.problem import Problem
 
@@ -58,7 +58,7 @@ def _side(problem: Problem, discount: float) -> Compared | None:
     if plain.unseen <= UNSEEN:
         return seen
     # Two ways to go on from where episodes were cut: that with the smaller error.
-    cut = _CutEpisodes.of(data, discount)
+    cut = CutEpisodes.of(data, discount)
     lasting = replace(seen.sources, room=Room(misfit=plain.unseen * abs(cut.late_reward(data) - plain.value)))
     found = _attempted(lambda: _continued(problem, discount, cut))
     return found if found is not None and _size(found.sources) < _size(lasting) else Compared(lasting)
@@ -72,7 +72,7 @@ def _attempted(make: Callable[[], ErrorSources]) -> Compared | None:
         return None
 
 
-def _size(sources: ErrorSources) -> float:
+def _size(sources: Sources) -> float:
     """The size of the error: chance and misfit together."""
     return math.hypot(standard_error(sources.samples), sources.room.misfit)
 
@@ -85,7 +85,7 @@ def _cuts_episodes(data: Transitions) -> bool:
     return count > 1 and int(data.ended.sum()) < count
 
 
-def _continued(problem: Problem, discount: float, cut: _CutEpisodes) -> ErrorSources:
+def _continued(problem: Problem, discount: float, cut: CutEpisodes) -> ErrorSources:
     """The mean over episodes of what was seen, continued where it was cut."""
     data = problem.data
     drawn = cut.drawn()
@@ -102,7 +102,7 @@ def _continued(problem: Problem, discount: float, cut: _CutEpisodes) -> ErrorSou
 
 
 @dataclass(frozen=True, eq=False)
-class _CutEpisodes:
+class CutEpisodes:
     """Episodes and where they were cut.
 
     Attributes:
@@ -120,7 +120,7 @@ class _CutEpisodes:
     left: Float[np.ndarray, " k"]
 
     @classmethod
-    def of(cls, data: Transitions, discount: float) -> _CutEpisodes:
+    def of(cls, data: Transitions, discount: float) -> CutEpisodes:
         """Those of a log with episodes."""
         assert data.episodes is not None
         order = np.argsort(data.episodes, kind="stable")

@@ -13,7 +13,7 @@ from gradientdice.errors import InputError, require_number
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import whole_interval
 from gradientdice.inference.simultaneous import joint_confidence
-from gradientdice.inference.sources import ErrorSources
+from gradientdice.inference.sources import Sources
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ class DiscountCurve(Sequence[Estimate]):
     @cached_property
     def band(self) -> tuple[tuple[float, float], ...] | None:
         """Intervals that hold at all of the discounts at once; None if an estimate has no influence values."""
-        sources = [own for estimate in self.estimates if isinstance(own := estimate.sources, ErrorSources)]
+        sources = [own for estimate in self.estimates if (own := estimate.sources) is not None]
         if len(sources) < len(self.estimates):
             return None
         confidence = joint_confidence(sources, self.estimates[0].confidence)
@@ -131,7 +131,7 @@ class DiscountCurve(Sequence[Estimate]):
         write_curve_report(self, path, force=force)
 
 
-def _ends(estimate: Estimate, sources: ErrorSources, confidence: float) -> tuple[float, float]:
+def _ends(estimate: Estimate, sources: Sources, confidence: float) -> tuple[float, float]:
     whole = whole_interval(sources, replace(estimate.intervals, confidence=confidence))
     return estimate.possible.cut_interval(whole.ends)
 

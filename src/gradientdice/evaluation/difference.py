@@ -15,7 +15,7 @@ from gradientdice.errors import InputError
 from gradientdice.evaluation.interval import Intervals, whole_interval
 from gradientdice.inference.checks import Verdict
 from gradientdice.inference.possible import PossibleRange
-from gradientdice.inference.sources import ErrorSources, SummedSources
+from gradientdice.inference.sources import ErrorSources, Sources
 
 if TYPE_CHECKING:
     from gradientdice.evaluation.estimate import Estimate
@@ -50,7 +50,7 @@ class Difference:
     baseline: float
     verdict: Verdict
     reasons: tuple[str, ...]
-    sources: ErrorSources = field(repr=False)
+    sources: Sources = field(repr=False)
 
     @property
     def decision(self) -> Decision:
@@ -108,18 +108,13 @@ class Compared:
         reasons: why the verdict is not better.
     """
 
-    sources: ErrorSources
+    sources: Sources
     verdict: Verdict = Verdict.TRUST
     reasons: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, estimate: Estimate) -> Compared:
         """An estimate as a side of a difference; an error if it has no influence values."""
-        if isinstance(estimate.sources, SummedSources):
-            raise InputError(
-                "An estimate from a scanned log keeps only sums over its rows, and a difference is paired row by row. "
-                "Load the log, or evaluate both policies on log.sample."
-            )
         if estimate.sources is None:
             raise InputError(
                 f"{estimate.estimator} gives no influence values here, and a difference needs them. Use the closed "
@@ -135,7 +130,9 @@ def subtract(one: Estimate, other: Estimate) -> Difference:
         InputError: if they come from different logs, or have different discounts or confidences.
     """
     first, second = Compared.of(one), Compared.of(other)
-    if first.sources.log != second.sources.log:
+    # Those of scanned logs know themselves whether they can be paired.
+    logs = {side.sources.log for side in (first, second) if isinstance(side.sources, ErrorSources)}
+    if len(logs) > 1:
         raise InputError(
             "The estimates come from different logs, so that their errors cannot be paired. Evaluate both policies on "
             "the same log."

@@ -11,7 +11,6 @@ import numpy as np
 
 from gradientdice.data.files.reading import as_path
 from gradientdice.data.scan.log import ScannedLog
-from gradientdice.data.scan.passes import Run
 from gradientdice.data.transitions import Transitions
 from gradientdice.effort import Effort, require_effort
 from gradientdice.errors import InputError
@@ -26,6 +25,9 @@ from gradientdice.evaluation.finish import finish
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.returned import checked_answer
 from gradientdice.evaluation.scan.evaluate import evaluate_scanned
+from gradientdice.evaluation.scan.questions import Question
+from gradientdice.evaluation.scan.rank import run_for
+from gradientdice.evaluation.scan.searched import fits_in_memory
 from gradientdice.functions import Functions
 from gradientdice.inference.intervals import IntervalMethod, require_confidence, require_method
 from gradientdice.inference.skew_interval import SkewInterval
@@ -60,7 +62,12 @@ def evaluate(
 ) -> Estimate: ...
 @overload
 def evaluate(
-    data: Transitions, policy: Policy, estimator: None = None, *, discount: Sequence[float], **options: Unpack[_Options]
+    data: Transitions | ScannedLog,
+    policy: Policy,
+    estimator: None = None,
+    *,
+    discount: Sequence[float],
+    **options: Unpack[_Options],
 ) -> DiscountCurve: ...
 def evaluate(
     data: Transitions | ScannedLog,
@@ -118,22 +125,30 @@ def evaluate(
     method = SkewInterval() if interval is None else require_method(interval)
     intervals = Intervals(method, require_confidence(confidence), required=interval is not None)
     if isinstance(data, ScannedLog):
-        if isinstance(discount, (Sequence, np.ndarray)):
-            raise InputError("A scanned log is evaluated at one discount: call evaluate for each, or load the log.")
-        chosen = chosen_estimator(estimator, discount)
-        run = Run(None if checkpoint is None else as_path(checkpoint), progress)
-        asked = as_asked(data, policy, functions, seed, run)
-        return evaluate_scanned(asked, chosen, intervals, require_solver(solver))
+        asked = as_asked(data, policy, functions, seed, run_for(checkpoint, progress), require_effort(effort))
+        if not fits_in_memory(asked):
+            several = isinstance(discount, (Sequence, np.ndarray))
+            estimators = _defaults(estimator, discount) if several else [chosen_estimator(estimator, discount)]
+            questions = [Question(asked, chosen) for chosen in estimators]
+            found = evaluate_scanned(questions, intervals, require_solver(solver)).estimates
+            return DiscountCurve(tuple(found)) if several else found[0]
+        # Features are searched for on the sample, which is the whole log: there are no passes to write down.
+        data, checkpoint = data.sample, None
     solver = _with_checkpoint(require_solver(solver), checkpoint)
     if isinstance(discount, (Sequence, np.ndarray)):
-        if estimator is not None:
-            raise InputError("Several discounts are for the default: leave estimator= out, or give one discount.")
-        discounts = require_discounts(discount)
+        discounts = [chosen.discount for chosen in _defaults(estimator, discount)]
         problem = Problem(data, policy, functions, seed, searching(discounts[0]), progress, require_effort(effort))
         return DiscountCurve(tuple(evaluate_discounts(problem, discounts, intervals, solver)))
     chosen = chosen_estimator(estimator, discount)
     problem = Problem(data, policy, functions, seed, searching(chosen.discount), progress, require_effort(effort))
     return evaluate_problem(problem, chosen, intervals, solver)
+
+
+def _defaults(estimator: object, discounts: Any) -> list[Automatic]:
+    """The default at each of several discounts."""
+    if estimator is not None:
+        raise InputError("Several discounts are for the default: leave estimator= out, or give one discount.")
+    return [Automatic(discount) for discount in require_discounts(discounts)]
 
 
 def evaluate_problem(

@@ -110,7 +110,7 @@ def error_sources(
         room = replace(room, spanned=spanned, spanned_at=intervals.confidence)
         if answer.influence is search.chosen.answer.influence:
             room = replace(room, distances=search.chosen.distances, undirected=search.chosen.undirected)
-    room = replace(room, answer=_answer_digest(problem, answer.influence))
+    room = replace(room, answer=answer_digest(problem, answer.influence))
     return ErrorSources.of(answer.value, samples, room, problem.data.digest, problem.seed)
 
 
@@ -140,7 +140,7 @@ def room_beside(problem: Problem, discount: float, answer: Answer, confidence: f
     )
 
 
-def _answer_digest(problem: Problem, influence: Influence) -> str:
+def answer_digest(problem: Problem, influence: Influence) -> str:
     """Equal for the same answer for the same policy.
 
     Influence values do not tell tables apart that differ in actions which were never logged alone.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TypedDict, Unpack, overload
 
 import numpy as np
 
+from gradientdice.data.scan.log import ScannedLog
 from gradientdice.data.transitions import Transitions
 from gradientdice.effort import Effort, require_effort
 from gradientdice.errors import InputError
@@ -18,12 +19,16 @@ from gradientdice.evaluation.difference import Compared
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.evaluate import evaluate_discounts
 from gradientdice.evaluation.interval import Intervals
+from gradientdice.evaluation.named import named
 from gradientdice.evaluation.ranking import BEHAVIOR, DiscountRankings, Ranking, require_baseline
+from gradientdice.evaluation.scan.rank import rank_scanned, refuse_checkpoint, run_for
+from gradientdice.evaluation.scan.searched import fits_in_memory
 from gradientdice.functions import Functions
 from gradientdice.inference.intervals import require_confidence
 from gradientdice.policies import Policy
-from gradientdice.problem.entrance import require_types
+from gradientdice.problem.entrance import require_policy, require_types
 from gradientdice.problem.problem import Problem
+from gradientdice.problem.scan.asked import as_asked
 from gradientdice.progress import tracked
 
 
@@ -36,18 +41,22 @@ class _Options(TypedDict, total=False):
     seed: int
     effort: Effort | str
     progress: bool | None
+    checkpoint: str | Path | None
 
 
 @overload
 def rank(
-    data: Transitions, policies: Mapping[str, Policy], discount: float, **options: Unpack[_Options]
+    data: Transitions | ScannedLog, policies: Mapping[str, Policy], discount: float, **options: Unpack[_Options]
 ) -> Ranking: ...
 @overload
 def rank(
-    data: Transitions, policies: Mapping[str, Policy], discount: Sequence[float], **options: Unpack[_Options]
+    data: Transitions | ScannedLog,
+    policies: Mapping[str, Policy],
+    discount: Sequence[float],
+    **options: Unpack[_Options],
 ) -> DiscountRankings: ...
 def rank(
-    data: Transitions,
+    data: Transitions | ScannedLog,
     policies: Mapping[str, Policy],
     discount: float | Sequence[float],
     *,
@@ -57,6 +66,7 @@ def rank(
     seed: int = 0,
     effort: Effort | str = Effort.NORMAL,
     progress: bool | None = None,
+    checkpoint: str | Path | None = None,
 ) -> Ranking | DiscountRankings:
     """Which policy is the best?
 
@@ -65,7 +75,7 @@ def rank(
     policies, each one is simulated for fewer steps than a single one would be.
 
     Args:
-        data: the log.
+        data: the log, in memory or scanned (`scan`): each pass over it then serves all policies.
         policies: name -> policy.
         discount: γ; 1 is the average reward. With a list of them there is a ranking for each.
         baseline: what the policies are compared with: "behavior" is the policy that logged the data, or the name of
@@ -76,6 +86,8 @@ def rank(
         effort: "quick", "normal" or "thorough".
         progress: None shows a progress bar on a terminal once the work has taken two seconds, True from the start,
             False never.
+        checkpoint: with a scanned log, a folder to which the passes over it write as they go, and from which they go
+            on.
 
     Returns:
         The ranking: `.table` (best first), `.estimates` by name, `.differences`, `.best_set`. With several discounts a
@@ -99,7 +111,19 @@ def rank(
     discounts = require_discounts(discount if several else [discount])
     first = next(iter(checked.values()))
     search, intervals = searching(discounts[0]), Intervals(confidence=require_confidence(confidence))
-    with _named(next(iter(checked))):
+    if isinstance(data, ScannedLog):
+        run = run_for(checkpoint, progress)
+        asked = {
+            name: as_asked(data, policy, functions, seed, run, require_effort(effort))
+            for name, policy in checked.items()
+        }
+        if not fits_in_memory(asked[next(iter(asked))]):
+            found = rank_scanned(asked, discounts, baseline, intervals)
+            return DiscountRankings(found) if several else found[discounts[0]]
+        data = data.sample
+    else:
+        refuse_checkpoint(checkpoint)
+    with named(next(iter(checked))):
         problem = Problem(data, first, functions, seed, search, progress, require_effort(effort), sharers=len(checked))
     found = {
         name: _evaluated(problem, name, policy, discounts, intervals)
@@ -123,8 +147,8 @@ def require_policies(data: object, policies: object) -> dict[str, Policy]:
             raise InputError(f"The names of policies must be texts that are not empty, not {name!r:.60}.")
         if name == BEHAVIOR:
             raise InputError(f"No policy may be called {BEHAVIOR!r}: that is the name of the one that logged the data.")
-        with _named(name):
-            require_types(data, policy)
+        with named(name):
+            require_policy(policy) if isinstance(data, ScannedLog) else require_types(data, policy)
     return dict(policies)
 
 
@@ -132,7 +156,7 @@ def _evaluated(
     problem: Problem, name: str, policy: Policy, discounts: Sequence[float], intervals: Intervals
 ) -> list[Estimate]:
     """One policy at all discounts, with all that the log alone decides taken from the problem."""
-    with _named(name):
+    with named(name):
         own = problem if policy is problem.policy else problem.with_policy(policy)
         estimates = evaluate_discounts(own, discounts, intervals)
         for estimate in estimates:
@@ -151,12 +175,3 @@ def _side(problem: Problem, estimates: Mapping[str, Estimate], baseline: str, di
             "states. Give them, or the name of one of the policies as baseline."
         )
     return side
-
-
-@contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Says of refused input which policy it is about."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"Policy {name!r}: {error}") from error

@@ -15,7 +15,7 @@ from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import whole_interval
 from gradientdice.inference.best import best_probabilities, best_set
 from gradientdice.inference.simultaneous import joint_confidence
-from gradientdice.inference.sources import ErrorSources
+from gradientdice.inference.sources import Sources
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -178,7 +178,7 @@ class Ranking:
             rows.append(dict(zip(COLUMNS, cells, strict=True)))
         return rows
 
-    def interval_at(self, sources: ErrorSources, confidence: float) -> tuple[float, float]:
+    def interval_at(self, sources: Sources, confidence: float) -> tuple[float, float]:
         """The interval of a difference at another confidence."""
         whole = whole_interval(sources, replace(self._any.intervals, confidence=confidence))
         return self._any.possible.differences.cut_interval(whole.ends)
@@ -192,7 +192,7 @@ class Ranking:
         return [(name, self.estimates[name]) for name in self.names]
 
     @property
-    def _sources(self) -> list[ErrorSources]:
+    def _sources(self) -> list[Sources]:
         return [Compared.of(estimate).sources for _, estimate in self._ordered]
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradientdice.data.scan.log import ScannedLog
 from gradientdice.data.transitions import Transitions
 from gradientdice.effort import Effort
 from gradientdice.errors import InputError
@@ -83,7 +84,7 @@ class Selection:
 
 
 def select(
-    data: Transitions,
+    data: Transitions | ScannedLog,
     candidates: Mapping[str, Policy],
     discount: float,
     *,
@@ -93,6 +94,7 @@ def select(
     seed: int = 0,
     effort: Effort | str = Effort.NORMAL,
     progress: bool | None = None,
+    checkpoint: str | Path | None = None,
 ) -> Selection:
     """Which candidate should be deployed, if any?
 
@@ -101,7 +103,7 @@ def select(
     not to be trusted is never deployed.
 
     Args:
-        data: the log.
+        data: the log, in memory or scanned.
         candidates: name -> policy.
         discount: γ; 1 is the average reward.
         baseline: what runs today: "behavior" is the policy that logged the data, or the name of a candidate.
@@ -110,6 +112,7 @@ def select(
         seed: for whatever is random.
         effort: "quick", "normal" or "thorough".
         progress: as for `evaluate`.
+        checkpoint: as for `rank`.
 
     Raises:
         InputError: if the input cannot be used; the message says what would work.
@@ -134,6 +137,7 @@ def select(
         seed=seed,
         effort=effort,
         progress=progress,
+        checkpoint=checkpoint,
     )
     return selected(ranking)
 

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.stats import norm
 
 from gradientdice.inference.simultaneous import covariance, draws, joint_covariance
-from gradientdice.inference.sources import ErrorSources
+from gradientdice.inference.sources import Sources
 
 # Values that differ by less than this share of their size are ties.
 TIE = 1e-12
@@ -23,7 +23,7 @@ TIE = 1e-12
 MOST_LOOKED_AT = 3
 
 
-def best_probabilities(sources: Sequence[ErrorSources], confidence: float) -> Float[np.ndarray, " P"]:
+def best_probabilities(sources: Sequence[Sources], confidence: float) -> Float[np.ndarray, " P"]:
     """The share of draws from the joint normal of the errors in which each value is the largest; ties are split.
 
     The normal has the values as its mean, and all that the intervals cover as its variance. Its draws are the values
@@ -37,7 +37,7 @@ def best_probabilities(sources: Sequence[ErrorSources], confidence: float) -> Fl
 
 
 def best_set(
-    sources: Sequence[ErrorSources], confidence: float, low_end: Callable[[ErrorSources, float], float]
+    sources: Sequence[Sources], confidence: float, low_end: Callable[[Sources, float], float]
 ) -> Bool[np.ndarray, " P"]:
     """Which values may be the largest: a set that contains the largest with the given confidence.
 

@@ -60,6 +60,10 @@ class ShareSums:
         ]
         return np.array([count, 0.0, *sums[2:]])
 
+    def negated(self) -> ShareSums:
+        """Those of the same shares with the other sign."""
+        return ShareSums(self.powers * (-1.0) ** np.arange(POWERS + 1), self.unit, -self.high, -self.low)
+
     def scaled(self, exponent: int) -> ShareSums:
         """The same shares times two to this power."""
         return replace(self, unit=math.ldexp(self.unit, exponent))

@@ -20,14 +20,22 @@ from scipy.stats import norm
 
 from gradientdice.inference.intervals import standard_error
 from gradientdice.inference.room import APART, margin
-from gradientdice.inference.sources import ErrorSources
+from gradientdice.inference.sources import ErrorSources, Sources, SummedSources
 
 # Draws of the joint error: a quantile at 95% is then known to about a hundredth of a standard deviation.
 DRAWS = 20_000
 
 
-def covariance(sources: Sequence[ErrorSources]) -> Float[np.ndarray, "P P"]:
+def covariance(sources: Sequence[Sources]) -> Float[np.ndarray, "P P"]:
     """Of the sampling errors of several values from one log; each kind of unit with its n/(n−1)."""
+    summed = [own for own in sources if isinstance(own, SummedSources)]
+    if summed:
+        return summed[0].joint.covariance([own.pair for own in summed])
+    return _of_shares([own for own in sources if isinstance(own, ErrorSources)])
+
+
+def _of_shares(sources: Sequence[ErrorSources]) -> Float[np.ndarray, "P P"]:
+    """The same for a log in memory."""
     total = _products(np.array([own.units for own in sources]))
     starts = [own.starts for own in sources]
     size = next((len(own) for own in starts if own is not None), 0)
@@ -36,7 +44,7 @@ def covariance(sources: Sequence[ErrorSources]) -> Float[np.ndarray, "P P"]:
     return total
 
 
-def joint_confidence(sources: Sequence[ErrorSources], confidence: float, *, one_sided: bool = False) -> float:
+def joint_confidence(sources: Sequence[Sources], confidence: float, *, one_sided: bool = False) -> float:
     """The confidence that each of several intervals must have, so that all hold at once with the confidence given.
 
     Args:
@@ -67,7 +75,7 @@ def draws(cov: Float[np.ndarray, "P P"]) -> Float[np.ndarray, "draws P"]:
     return np.random.default_rng(0).normal(size=(DRAWS, len(cov))) @ factor.T
 
 
-def joint_covariance(sources: Sequence[ErrorSources], confidence: float) -> Float[np.ndarray, "P P"]:
+def joint_covariance(sources: Sequence[Sources], confidence: float) -> Float[np.ndarray, "P P"]:
     """The covariance of all that the intervals cover, as if all of it were normal.
 
     Misfit that other kinds of Q show moves all values by their own distances to those answers, in common; the rest of
@@ -83,7 +91,7 @@ def joint_covariance(sources: Sequence[ErrorSources], confidence: float) -> Floa
     return total
 
 
-def _common_misfit(sources: ErrorSources) -> float:
+def _common_misfit(sources: Sources) -> float:
     """The misfit with the sign of the distance behind it; 0 where there is none."""
     return APART * max(sources.room.distances, key=abs, default=0.0)
 

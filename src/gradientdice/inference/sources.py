@@ -12,9 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from gradientdice.errors import InputError
 from gradientdice.inference.intervals import standard_error
+from gradientdice.inference.joint_shares import NOTHING, JointShares
 from gradientdice.inference.room import Room
-from gradientdice.inference.share_sums import EachShare, Samples
+from gradientdice.inference.share_sums import EachShare, ShareSums
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +59,13 @@ class ErrorSources:
             total += _covariance(self.starts, other.starts)
         return min(1.0, max(-1.0, total / both))
 
-    def minus(self, other: ErrorSources) -> ErrorSources:
+    def minus(self, other: Sources) -> ErrorSources:
         """Those of the difference, for two estimates from one log."""
+        if isinstance(other, SummedSources):
+            raise InputError(
+                "One of the estimates is of a log in memory and the other of a scanned one, so that their errors "
+                "cannot be paired. Evaluate both on the same log."
+            )
         # It takes a pass over all units, and matters only where both have misfit.
         both = self.room.misfit > 0 and other.room.misfit > 0
         correlation = self.correlation(other) if both else 0.0
@@ -74,22 +81,60 @@ class ErrorSources:
 
 @dataclass(frozen=True, eq=False)
 class SummedSources:
-    """The same for a scanned log: only sums over the shares are known, so that there is nothing to pair.
+    """The same for a scanned log: only sums over the shares are known, those of differences too.
 
     Attributes:
         value: the estimate.
-        samples: the sums, for each kind of unit.
+        joint: the sums of all answers that were scored in the same pass.
+        column: which of them this is.
         room: for all else that the interval covers.
         seed: for interval methods that draw.
+        less: the answer that is taken off.
     """
 
     value: float
-    samples: Samples
+    joint: JointShares
+    column: int
     room: Room
     seed: int = 0
+    less: int = NOTHING
+
+    @property
+    def samples(self) -> list[ShareSums]:
+        """The sums, for each kind of unit."""
+        return self.joint.samples(self.column, self.less)
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The answer, and what is taken off it."""
+        return self.column, self.less
+
+    def minus(self, other: Sources) -> SummedSources:
+        """Those of the difference, for two estimates that were scored in one pass."""
+        if not (isinstance(other, SummedSources) and other.joint is self.joint):
+            raise InputError(
+                "Estimates of a scanned log can be compared if one call made both, since a difference is paired by "
+                "rows or episodes: give both policies to rank, or all discounts to evaluate."
+            )
+        assert self.less == other.less == NOTHING
+        both = self.room.misfit > 0 and other.room.misfit > 0
+        correlation = _correlation(self.joint.covariance([self.pair, other.pair])) if both else 0.0
+        return SummedSources(
+            self.value - other.value,
+            self.joint,
+            self.column,
+            self.room.minus(other.room, correlation),
+            self.seed,
+            other.column,
+        )
 
 
 Sources = ErrorSources | SummedSources
+
+
+def _correlation(covariance: np.ndarray) -> float:
+    both = float(np.sqrt(covariance[0, 0] * covariance[1, 1]))
+    return min(1.0, max(-1.0, float(covariance[0, 1]) / both)) if both > 0 else 0.0
 
 
 def _starts(one: np.ndarray | None, other: np.ndarray | None) -> np.ndarray | None:

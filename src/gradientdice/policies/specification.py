@@ -17,16 +17,21 @@ from gradientdice.policies.adapters import policy
 COLUMNS = ("next_probabilities", "initial_probabilities", "next_actions", "initial_actions")
 
 
-def load_policy(specification: str, log: Path) -> Policy:
+def load_policy(specification: str, log: Path | None) -> Policy:
     """The policy that a specification names.
 
     Args:
         specification: `module:name` (a policy, or what `gradientdice.policy` makes one of; the current folder is
             searched too), a .csv, .npy or .npz file with a (states, actions) table, or `columns` for the log's own
             columns next_probabilities and initial_probabilities (or next_actions and initial_actions).
-        log: the log's file, for `columns`.
+        log: the log's file, for `columns`; None for one that is not read into memory.
     """
     if specification == "columns":
+        if log is None:
+            raise InputError(
+                "--policy columns has a row per transition, and a scanned log is not in memory: give the policy as "
+                "module:name, or as a table."
+            )
         found, present = read_columns(log, {name: name for name in COLUMNS})
         if not found:
             raise InputError(f"{log} has none of the policy's columns {list(COLUMNS)}; {nearest(COLUMNS[0], present)}.")
@@ -42,10 +47,12 @@ def load_policy(specification: str, log: Path) -> Policy:
     )
 
 
-def _tabular(path: Path, log: Path) -> TabularPolicy:
+def _tabular(path: Path, log: Path | None) -> TabularPolicy:
     """A table by states; one with a row for each transition is told from it where the log's states are no numbers."""
     table = read_table(path)
     states = None
+    if log is None:
+        return TabularPolicy(table)
     with suppress(InputError):  # logs of other kinds are read elsewhere
         states = read_columns(log, {"states": "states"})[0].get("states")
     if states is not None and len(table) == len(states) and (states.ndim != 1 or states.dtype.kind not in "iu"):

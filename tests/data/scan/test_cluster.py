@@ -1,5 +1,6 @@
 """Passes on a Dask cluster of real processes: the same bits as here, whichever workers are lost."""
 
+import json
 import os
 import signal
 import threading
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from scans import as_function, as_table, features, same, small_table, written
+from gradientdice.cli.main import main
+from scans import agree, as_function, as_table, features, same, small_table, three_ways, written
 
 distributed = pytest.importorskip("distributed")
 pytestmark = [
@@ -18,6 +20,31 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 DATA, TARGET = small_table(noise=1.0)
+
+
+@pytest.fixture
+def threads() -> Iterator:
+    """A cluster in this process: what is sent to it is the same, and it starts at once."""
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+        yield client
+
+
+def test_a_ranking_has_the_same_bits_as_here_and_tasks_have_names(tmp_path, monkeypatch, threads):
+    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    folder = written(tmp_path / "log", DATA, group=90)
+    keys, submit = [], threads.submit
+    monkeypatch.setattr(
+        threads, "submit", lambda *given, key, **more: keys.append(key) or submit(*given, key=key, **more)
+    )
+    policies = {"target": TARGET, "even": gd.TabularPolicy(np.full((6, 2), 0.5))}
+    first, second = (
+        gd.rank(gd.scan(folder, batch_rows=33, client=client), policies, 0.9) for client in (None, threads)
+    )
+    assert first.table.equals(second.table)
+    # What Dask's dashboard shows: names of tasks without what tells one from another.
+    names = {distributed.utils.key_split(key) for key in keys}
+    assert names == {f"{work}-{kind}" for work in ("counts", "pairs", "scores") for kind in ("shared", "part", "merge")}
+    assert len(set(keys)) == len(keys)
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +58,7 @@ def client() -> Iterator:
         yield client
 
 
+@pytest.mark.slow
 def test_the_same_bits_as_here(tmp_path, monkeypatch, client):
     monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
     folder = written(tmp_path / "log", DATA, cuts=(100, 201), group=30)
@@ -60,6 +88,38 @@ def test_a_dask_frame(client):
     expected = gd.evaluate(DATA, TARGET, discount=0.9)
     same(gd.evaluate(gd.scan(frame, client=client), TARGET, discount=0.9), expected)
     same(gd.evaluate(gd.scan(frame), TARGET, discount=0.9), expected)
+
+
+@pytest.mark.slow
+def test_a_million_rows_by_scan_by_cluster_and_in_memory(tmp_path, client):
+    agree(three_ways(1_000_000, tmp_path / "log", client))
+
+
+@pytest.mark.slow
+def test_the_command_line_takes_a_scheduler(tmp_path, monkeypatch, capsys, client):
+    folder = written(tmp_path / "log", DATA, cuts=(100, 201))
+    np.save(tmp_path / "target.npy", TARGET.probabilities)
+    line = ["evaluate", folder, "--policy", tmp_path / "target.npy", "--discount", 0.9, "--json", "--scan"]
+    monkeypatch.setattr("sys.argv", ["gradientdice", *map(str, line), "--scheduler", client.scheduler.address])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
+    assert json.loads(capsys.readouterr().out)["value"] == gd.evaluate(gd.scan(folder), TARGET, discount=0.9).value
+
+
+@pytest.mark.slow
+def test_rows_of_the_sample_are_left_out_on_workers_too(tmp_path, monkeypatch, client):
+    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.log.SAMPLE_ROWS", 1000)
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(4000, 1))
+    data = gd.Transitions(states, rng.integers(0, 2, 4000), states[:, 0], 0.5 * states, episodes=np.arange(4000) // 10)
+    folder = written(tmp_path / "log", data, group=300)
+    policy = gd.DiscretePolicy(_even, 2)
+    first, second = (
+        gd.evaluate(gd.scan(folder, client=own), policy, discount=0.9, effort="quick") for own in (None, client)
+    )
+    assert (first.value, first.interval) == (second.value, second.interval)
 
 
 @pytest.mark.slow
@@ -104,6 +164,10 @@ def test_workers_that_are_killed_change_nothing(tmp_path, monkeypatch, seed):
         assert time.monotonic() - begin < 300
     assert killed
     assert (found.value, found.interval) == (expected.value, expected.interval)
+
+
+def _even(states: np.ndarray) -> np.ndarray:
+    return np.full((len(states), 2), 0.5)
 
 
 def _slow_features(states: np.ndarray, actions: np.ndarray) -> np.ndarray:

@@ -221,7 +221,6 @@ def test_names_of_episodes():
         ({"discount": 0.9, "solver": gd.PrimalDual(10, 0.1)}, "PrimalDual"),
         ({"discount": 0.9, "functions": gd.MLP()}, "Networks"),
         ({"discount": 0.9, "interval": gd.BootstrapInterval()}, "BootstrapInterval"),
-        ({"discount": [0.5, 0.9]}, "one discount"),
     ],
 )
 def test_what_needs_the_log_in_memory_is_refused_by_name(tmp_path, arguments, named):
@@ -232,10 +231,7 @@ def test_what_needs_the_log_in_memory_is_refused_by_name(tmp_path, arguments, na
 def test_what_does_not_take_a_scanned_log_says_so(tmp_path):
     log: Any = scanned(tmp_path, TABLE)
     for ask in (
-        lambda: gd.compare(log, TARGET, [gd.GradientDICE(0.9)]),
         lambda: gd.Problem(log, TARGET),
-        lambda: gd.rank(log, {"target": TARGET}, 0.9),
-        lambda: gd.select(log, {"target": TARGET}, 0.9),
         lambda: gd.posterior(log, TARGET, discount=0.9),
         lambda: gd.segments(log, TARGET, discount=0.9, by=[0], of="rows"),
         lambda: gd.return_distribution(log, TARGET, 0.9),
@@ -247,9 +243,10 @@ def test_what_does_not_take_a_scanned_log_says_so(tmp_path):
 def test_what_has_one_row_per_transition_is_not_kept(tmp_path):
     found = gd.evaluate(scanned(tmp_path, NOISY), TARGET, discount=0.9)
     assert found.ratio is None and found.influence is None and found.footprint is None and found.unit_shares == []
-    assert found.improvement is None
-    with pytest.raises(gd.InputError, match=r"log\.sample"):
-        _ = found - ANSWER
+    with pytest.raises(gd.InputError, match="same log"):
+        _ = ANSWER - found
+    with pytest.raises(gd.InputError, match="rank"):
+        _ = found - gd.evaluate(scanned(tmp_path, NOISY), TARGET, discount=0.9)
     found.report(tmp_path / "report.html")
 
 
@@ -274,12 +271,14 @@ def test_actions_in_another_order_than_the_policys(tmp_path):
         gd.evaluate(log, gd.DiscretePolicy(probabilities, 2, action_names=("go", "stay")), discount=0.9)
 
 
-def test_continuous_states_need_functions(tmp_path):
-    data = gd.Transitions([[0.5], [1.5]], [0, 1], [1.0, 0.0], [[1.0], [2.0]], initial_states=[[0.5]])
-    data.save(tmp_path / "log.parquet")
-    policy = gd.DiscretePolicy(lambda states: np.full((len(states), 2), 0.5), 2)
-    with pytest.raises(gd.InputError, match="log.sample"):
-        gd.evaluate(gd.scan(tmp_path / "log.parquet"), policy, discount=0.9)
+def test_a_stretch_without_rows_that_count(tmp_path):
+    weights = np.ones(len(NOISY))
+    weights[50:150] = 0.0
+    data = with_fields(NOISY, weights=weights)
+    same(gd.evaluate(scanned(tmp_path, data), TARGET, discount=0.9), gd.evaluate(data, TARGET, discount=0.9))
+    nothing = as_table(data).set_column(as_table(data).column_names.index("weights"), "weights", [0.0 * weights])
+    with pytest.raises(gd.InputError, match="weights are all zero"):
+        gd.evaluate(gd.scan(nothing), TARGET, discount=0.9)
 
 
 def test_without_starts_as_in_memory(tmp_path):

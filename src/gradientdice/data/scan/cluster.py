@@ -6,8 +6,10 @@ has. Dask moves the work of workers that are lost to others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from gradientdice.data.scan.log import ScannedLog
@@ -25,11 +27,12 @@ def blocks(log: ScannedLog, work: Pass, done: int) -> Iterator[tuple[Sums, int]]
     client = log.client
     # What every task needs is a task of its own: it goes once to each worker, and unlike scattered data it is made
     # again where all workers that had it are lost.
-    shared = client.submit(_shared, replace(log, parts=(), client=None), work, retries=RETRIES, pure=False)
+    tasks = _Tasks(client, work.name, uuid.uuid4().hex)
+    shared = tasks.submit("shared", _shared, replace(log, parts=(), client=None), work)
     waiting = []
     while done < len(log.parts):
         level = _level(done, len(log.parts))
-        waiting.append((_tree(client, log, shared, done, level), level))
+        waiting.append((_tree(tasks, log, shared, done, level), level))
         done += 1 << level
     for number, (future, level) in enumerate(waiting):
         yield client.gather(future), level
@@ -44,16 +47,29 @@ def _level(first: int, count: int) -> int:
     return level
 
 
-def _tree(client: Any, log: ScannedLog, shared: Any, first: int, level: int) -> Any:
+class _Tasks:
+    """Tasks with names that Dask's dashboard shows and groups: what is done, in which pass."""
+
+    def __init__(self, client: Any, name: str, run: str) -> None:
+        self.client, self._name, self._run = client, name, run
+        self._numbers = count()
+
+    def submit(self, kind: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """A task of its own: what it gives is never that of another with the same arguments."""
+        key = f"{self._name}-{kind}-{next(self._numbers)}-{self._run}"
+        return self.client.submit(function, *arguments, key=key, retries=RETRIES)
+
+
+def _tree(tasks: _Tasks, log: ScannedLog, shared: Any, first: int, level: int) -> Any:
     """The sums of two to the power `level` parts from this one on."""
     if level == 0:
         part = log.parts[first]
         # A partition of a frame is Dask's own, and computed by it.
-        content = client.compute(part.partition) if isinstance(part, FramePart) else part
-        return client.submit(_part, shared, content, first, part.name, retries=RETRIES, pure=False)
+        content = tasks.client.compute(part.partition) if isinstance(part, FramePart) else part
+        return tasks.submit("part", _part, shared, content, first, part.name)
     half = 1 << (level - 1)
-    left, right = _tree(client, log, shared, first, level - 1), _tree(client, log, shared, first + half, level - 1)
-    return client.submit(_merge, shared, left, right, retries=RETRIES, pure=False)
+    left, right = _tree(tasks, log, shared, first, level - 1), _tree(tasks, log, shared, first + half, level - 1)
+    return tasks.submit("merge", _merge, shared, left, right)
 
 
 def _shared(log: ScannedLog, work: Pass) -> tuple[ScannedLog, Pass]:
@@ -63,7 +79,7 @@ def _shared(log: ScannedLog, work: Pass) -> tuple[ScannedLog, Pass]:
 def _part(shared: tuple[ScannedLog, Pass], content: Any, number: int, name: str) -> Sums:
     log, work = shared
     part = content if hasattr(content, "tables") else FramePart(content, name)
-    alone = replace(log, parts=(part,))
+    alone = replace(log, parts=(part,), left_out={0: log.left_out.get(number, 0)})
     return work.over(number, alone.batches(0, *work.fields))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from gradientdice.data.fields import ARRAYS, REQUIRED
 from gradientdice.data.files.parquet import code_book
 from gradientdice.data.files.reading import as_path, guarded, nearest, require_readable
 from gradientdice.data.scan.parts import PART_ROWS, ArrowPart, Batch, FramePart, Part, batches
-from gradientdice.data.scan.sample import sampled
+from gradientdice.data.scan.sample import Sampled, sampled
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count
 
@@ -40,6 +40,7 @@ class ScannedLog:
         batch_rows: about how many rows are in memory at a time.
         client: a Dask client whose workers read the parts; None reads them here.
         action_names: the word of each action's code, where the log had words.
+        left_out: part -> how many of its first rows count 0 times.
     """
 
     parts: tuple[Part, ...]
@@ -47,15 +48,33 @@ class ScannedLog:
     batch_rows: int = BATCH_ROWS
     client: Any = field(default=None, repr=False)
     action_names: tuple[str, ...] | None = None
+    left_out: Mapping[int, int] = field(default_factory=dict, repr=False)
 
     def batches(self, part: int, *fields: str) -> Iterator[Batch]:
         """The rows of one part, with the fields that every log has and those of the fields named that it has."""
         wanted = {name: column for name, column in self.columns.items() if name in (*REQUIRED, *fields)}
-        return batches(self.parts[part], wanted, self.batch_rows)
+        found = batches(self.parts[part], wanted, self.batch_rows)
+        rows = self.left_out.get(part, 0)
+        return found if rows == 0 else (batch.without_first(rows) for batch in found)
 
     @cached_property
     def sample(self) -> Transitions:
         """The whole log where it is small, else runs of rows from all over it, as a log in memory."""
+        return self._sampled.rows
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the sample is only a part of the log."""
+        return bool(self._sampled.taken)
+
+    def without_sample(self) -> ScannedLog:
+        """The same log, in which the rows that the sample was taken from count 0 times."""
+        rest = replace(self, left_out=self._sampled.taken)
+        rest.__dict__["_sampled"] = self._sampled
+        return rest
+
+    @cached_property
+    def _sampled(self) -> Sampled:
         return sampled(self, SAMPLE_ROWS)
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from jaxtyping import Num
@@ -31,6 +31,12 @@ PART_ROWS = 1 << 22
 READAHEAD = 4
 
 
+class BatchRows(Transitions):
+    """Rows of a log of which none need count: others of the log do."""
+
+    needs_counted_rows: ClassVar[bool] = False
+
+
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Some rows of a log that follow each other.
@@ -46,6 +52,15 @@ class Batch:
     starts: Num[np.ndarray, "m ..."] | None
     first: int
     made: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def without_first(self, rows: int) -> Batch:
+        """The same rows, of which the first so many of the part count 0 times."""
+        left = rows - self.first
+        if left <= 0:
+            return self
+        weights = np.array(self.data.row_weights)
+        weights[:left] = 0.0
+        return Batch(replace(self.data, weights=weights), self.starts, self.first)
 
 
 class Part(Protocol):
@@ -160,7 +175,7 @@ def _batch(place: Path, table: pa.Table, columns: dict[str, str], first: int) ->
             array = np.ma.getdata(array)
         fields[key] = array
     starts = _starts(place, table, columns.get("initial_states"))
-    return Batch(Transitions(**fields), starts, first)
+    return Batch(BatchRows(**fields), starts, first)
 
 
 def _starts(place: Path, table: pa.Table, name: str | None) -> np.ndarray | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,14 +18,27 @@ if TYPE_CHECKING:
 PLACES = 16
 
 
-def sampled(log: ScannedLog, most: int) -> Transitions:
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """A part of a log, or all of it.
+
+    Attributes:
+        rows: the rows.
+        taken: part -> how many of its first rows they were taken from; empty if they are the whole log.
+    """
+
+    rows: Transitions
+    taken: dict[int, int]
+
+
+def sampled(log: ScannedLog, most: int) -> Sampled:
     """The whole log if it has at most this many rows, else runs of rows from parts that are spread evenly over it.
 
     Episodes that a run cuts at its beginning are left out if others are left, so that first rows are starts.
     """
     everything = _first_rows(log, range(len(log.parts)), most)
     if everything is not None:
-        return _together([_joined(everything)])
+        return Sampled(_together([_joined(everything)]), {})
     chosen = np.unique(np.linspace(0, len(log.parts) - 1, PLACES).astype(np.int64))
     each = -(-most // len(chosen))
     runs = []
@@ -38,7 +52,8 @@ def sampled(log: ScannedLog, most: int) -> Transitions:
             runs.append((int(part), _joined(rows)))
     heads = [(part, _head(run, each)) for part, run in runs]
     begun = [run for part, head in heads if len((run := _from_first_start(head, first=part == 0))["rewards"])]
-    return _together(begun or [head for _, head in heads])
+    taken = {part: len(head["rewards"]) for part, head in heads}
+    return Sampled(_together(begun or [head for _, head in heads]), taken)
 
 
 def _first_rows(log: ScannedLog, parts: range, most: int) -> list[Batch] | None:

@@ -29,6 +29,9 @@ class RidgeScores:
         absorbing_ratio: τ in the absorbing state, the mean over folds; 0 where there is none.
         condition_number: the largest over folds.
         num_features: of the fits.
+        ratio_params: the parameters of τ, the mean over folds.
+        value_params: those of Q.
+        norms: λvᵀq, the mean over folds.
     """
 
     discount: float
@@ -40,6 +43,9 @@ class RidgeScores:
     absorbing_ratio: Float[np.ndarray, " R"]
     condition_number: Float[np.ndarray, " R"]
     num_features: int
+    ratio_params: Float[np.ndarray, "R K"]
+    value_params: Float[np.ndarray, "R K"]
+    norms: Float[np.ndarray, " R"]
 
 
 def ridge_scores(
@@ -130,6 +136,9 @@ class _Scores:
             absorbing,
             conditions.max(axis=0),
             len(self._fits[0][0].ratio),
+            np.mean(self._ratios, axis=0).T,
+            np.mean(self._values, axis=0).T,
+            np.mean(self._norms, axis=0),
         )
 
     def _at_starts(self, log: LogDesign, folds: Folds) -> np.ndarray | None:

@@ -23,6 +23,7 @@ import numpy as np
 
 from gradientdice.effort import Effort
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
+from gradientdice.estimators.doubly_robust.linear_pair import LinearPair, linear_pair
 from gradientdice.estimators.doubly_robust.ridge_scores import RidgeScores, ridge_scores
 from gradientdice.estimators.doubly_robust.simulation import simulation_for, without_simulation
 from gradientdice.estimators.doubly_robust.trial import Candidate, Trial
@@ -68,11 +69,13 @@ class FunctionSearch:
         functions: for estimators that whiten features: the same kind of features, of which directions are dropped in
             place of a ridge.
         model_notes: what the reader should know of the learned model, if there is one.
+        pair: the chosen candidate's ratio and Q as functions of any row; None unless they were asked for.
     """
 
     candidates: tuple[Candidate, ...]
     functions: RandomFourier
     model_notes: tuple[str, ...] = ()
+    pair: LinearPair | None = None
 
     @property
     def chosen(self) -> Candidate:
@@ -122,7 +125,7 @@ def searching(discount: float) -> Callable[[Problem], FunctionSearch]:
 
 
 def search_functions(
-    problem: Problem, discounts: Sequence[float], simulate: Simulation | None = None
+    problem: Problem, discounts: Sequence[float], simulate: Simulation | None = None, *, pairs: bool = False
 ) -> list[FunctionSearch]:
     """Fits the path, combines it with the best Q and scores it, for each discount.
 
@@ -130,6 +133,7 @@ def search_functions(
         problem: the log and the policy.
         discounts: they share each pass over the log, and the model.
         simulate: learns a model that gives a further Q; None for the kernel's alone.
+        pairs: whether ratio and Q are also wanted as functions of any row.
     """
     data, policy = problem.data, problem.policy
     functions, folds = mixed_features(problem), problem.folds(FOLDS)
@@ -144,13 +148,15 @@ def search_functions(
             ("bellman", num_actions_of(policy)), lambda: KernelBellmanLoss(data, policy, folds)
         )
         for number, path in enumerate(paths):
-            values = ValueCandidates.of(data, folds, path, () if model is None else model.by_discount[number])
+            models = () if model is None else model.by_discount[number]
+            values = ValueCandidates.of(data, folds, path, models)
             forms = judge.forms(values.residual)
             own = None if model is None else OwnValue.of(model, number)
             trial = Trial(problem, functions, path, values, forms, own)
             candidates = tuple(trial.candidate(ridge) for ridge in range(len(path.ridges)))
             notes = (without_simulation(problem),) if model is None else model.notes(number)
-            found.append(FunctionSearch(candidates, _whitened(functions, policy, path, forms), notes))
+            search = FunctionSearch(candidates, _whitened(functions, policy, path, forms), notes)
+            found.append(replace(search, pair=linear_pair(log, path, models, search.chosen)) if pairs else search)
             advance(1)
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.allowance import (
@@ -52,6 +53,7 @@ class Candidate:
         lacking: the same from what the ratio may lack; 0 where another kind of Q shows the first.
         distances: how far the answer is from those with other kinds of Q, with signs, where these show the bias.
         undirected: the part of that bias which has no sign: of networks that differ, and of the Bellman loss.
+        weights: of each candidate for Q, the mean over folds.
     """
 
     functions: RandomFourier
@@ -63,8 +65,9 @@ class Candidate:
     error: float
     bias: float
     lacking: float
-    distances: tuple[float, ...] = ()
-    undirected: float = 0.0
+    distances: tuple[float, ...]
+    undirected: float
+    weights: Float[np.ndarray, " J"]
 
     @property
     def misfit(self) -> float:
@@ -140,6 +143,7 @@ class Trial:
             lacking,
             distances,
             undirected,
+            weights.mean(axis=0),
         )
 
     def _outlived(self, mass: float) -> float | None:

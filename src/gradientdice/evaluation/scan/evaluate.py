@@ -1,7 +1,8 @@
-"""`evaluate` for a scanned log."""
+"""`evaluate`, `compare` and `rank` for a scanned log: all questions are answered in the same passes over it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gradientdice.errors import InputError
@@ -9,38 +10,50 @@ from gradientdice.estimators.answer import Estimator
 from gradientdice.estimators.doubly_robust.automatic import Automatic
 from gradientdice.estimators.saddle.estimator import SaddleEstimator
 from gradientdice.estimators.value.lstdq import LSTDQ
-from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import Intervals
-from gradientdice.evaluation.scan.features import linear_estimate
-from gradientdice.evaluation.scan.table import table_estimate, table_of
+from gradientdice.evaluation.scan.features import linear_estimates
+from gradientdice.evaluation.scan.questions import Question, ScannedEstimates
+from gradientdice.evaluation.scan.searched import is_searched, searched_estimates
+from gradientdice.evaluation.scan.table import table_estimates, table_of
 from gradientdice.functions import LinearFunctions, Tabular
+from gradientdice.policies import TabularPolicy
 from gradientdice.problem.scan.asked import Asked
 from gradientdice.solvers.closed_form import ClosedForm
 
 
-def evaluate_scanned(asked: Asked, estimator: Estimator, intervals: Intervals, solver: Any) -> Estimate:
-    """The answer for a scanned log."""
-    if not isinstance(estimator, (SaddleEstimator, LSTDQ, Automatic)):
-        raise InputError(
-            f"{type(estimator).__name__} needs the log in memory. A scanned log is evaluated by GradientDICE, "
-            "DualDICE, LSTDQ and, with a table, GenDICE; or use it on log.sample."
-        )
+def evaluate_scanned(questions: Sequence[Question], intervals: Intervals, solver: Any = None) -> ScannedEstimates:
+    """The answers for a scanned log."""
     if not (solver is None or isinstance(solver, ClosedForm)):
         raise InputError(
             f"{type(solver).__name__} needs the log in memory; a scanned log is solved in closed form. Leave solver= "
             "out, or use it on log.sample."
         )
+    for question in questions:
+        require_scannable(question.estimator)
+    # A policy that is a table says how large it is.
+    sized = next((each for each in questions if isinstance(each.asked.policy, TabularPolicy)), questions[0])
+    asked = sized.asked
+    if is_searched(asked):
+        return searched_estimates(questions, intervals)
     table = asked.functions if isinstance(asked.functions, Tabular) else table_of(asked)
     if table is not None:
-        return table_estimate(asked, table, estimator, intervals)
-    return linear_estimate(asked, _functions(asked), estimator, intervals)
+        return table_estimates(questions, table, intervals)
+    return linear_estimates(questions, _functions(asked), intervals)
+
+
+def require_scannable(estimator: Estimator) -> None:
+    """An error if an estimator needs the log in memory."""
+    if not isinstance(estimator, (SaddleEstimator, LSTDQ, Automatic)):
+        raise InputError(
+            f"{type(estimator).__name__} needs the log in memory. A scanned log is evaluated by GradientDICE, "
+            "DualDICE, LSTDQ and, with a table, GenDICE; or use it on log.sample."
+        )
 
 
 def _functions(asked: Asked) -> LinearFunctions:
     if asked.functions is None:
         raise InputError(
-            "A scanned log whose states are not few whole numbers needs functions=: Tabular(S, A), LinearFeatures(…), "
-            "or RandomFourier(…), which is scaled to a sample of the log. The search for features needs a log in "
-            "memory: evaluate log.sample."
+            "The states of the scanned log are whole numbers, and too many for a table. Give functions=: "
+            "LinearFeatures(…), or RandomFourier(…), which is scaled to a sample of the log; or evaluate log.sample."
         )
     return asked.functions

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gradientdice.data.scan.passes import Sums
 from gradientdice.errors import InputError
-from gradientdice.estimators.answer import Answer, Estimator
+from gradientdice.estimators.answer import Answer
 from gradientdice.evaluation.assumptions import ROW_TESTS, assumption_checks, enough_observations, repeats
+from gradientdice.evaluation.difference import Compared, difference
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.facts import LogFacts
 from gradientdice.evaluation.finish import assembled
-from gradientdice.evaluation.interval import ErrorShares, Intervals, interval_notes, room_beside, whole_interval
+from gradientdice.evaluation.interval import (
+    ErrorShares,
+    Intervals,
+    answer_digest,
+    interval_notes,
+    room_beside,
+    whole_interval,
+)
+from gradientdice.evaluation.scan.behavior import knows_behavior
+from gradientdice.evaluation.scan.questions import BehaviorSide, Columns, Question, ScannedEstimates, Scored
 from gradientdice.functions import LinearFunctions
 from gradientdice.inference.behavior import BehaviorValue
 from gradientdice.inference.checks import Check
 from gradientdice.inference.diagnostics import diagnose_mass
 from gradientdice.inference.influence import Influence
 from gradientdice.inference.intervals import NormalInterval
+from gradientdice.inference.joint_shares import NOTHING, JointShares
 from gradientdice.inference.mass import MassSums
 from gradientdice.inference.movement import Movement
 from gradientdice.inference.possible import PossibleRange
 from gradientdice.inference.scan.scorers import Scorer
+from gradientdice.inference.scan.seen import SeenBehavior
 from gradientdice.inference.share_sums import POWERS, ShareSums
 from gradientdice.inference.sources import SummedSources
 from gradientdice.inference.units import KNOWN_STARTS
@@ -34,43 +47,55 @@ from gradientdice.provenance import provenance
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What the passes over a log saw.
+    """What the passes over a log saw for one answer.
 
     Attributes:
         sums: of the first pass.
-        shares: in the answer's error.
+        joint: the shares in the errors of all answers.
+        column: which of them this is.
+        alike: how many initial states there are, if they are few and alike; else None.
         mass: how the target's mass is spread over the rows.
         movements: where it moves.
         checks: of what the answer assumes about the log.
         notes: what the reader should know of how they were made.
+        distances: how far the sample's answer is from those with other kinds of Q; see `Room`.
+        undirected: the part of its misfit that has no sign.
     """
 
     sums: Sums
-    shares: ErrorShares
+    joint: JointShares
+    column: int
+    alike: int | None
     mass: MassSums
     movements: tuple[Movement, ...]
     checks: tuple[Check, ...]
     notes: tuple[str, ...]
+    distances: tuple[float, ...] = ()
+    undirected: float = 0.0
 
 
 def scanned_estimate(
-    asked: Asked, problem: Problem, estimator: Estimator, answer: Answer, intervals: Intervals, seen: Seen
+    question: Question, problem: Problem, answer: Answer, intervals: Intervals, seen: Seen
 ) -> Estimate:
     """An estimate from an answer and what the passes saw.
 
     Args:
-        asked: what was asked.
+        question: what was asked.
         problem: what was answered: the counts of a table, else the sample.
-        estimator: what answered.
         answer: with its evidence complete.
         intervals: how intervals are made.
         seen: what the passes saw.
     """
-    room = room_beside(problem, estimator.discount, answer, intervals.confidence, seen.shares.alike)
-    sources = SummedSources(answer.value, seen.shares.samples, room, asked.seed)
+    asked, estimator = question.asked, question.estimator
+    room = room_beside(problem, estimator.discount, answer, intervals.confidence, seen.alike)
+    room = replace(room, distances=seen.distances, undirected=seen.undirected)
+    if answer.influence is not None and problem.support is not None:
+        room = replace(room, answer=answer_digest(problem, answer.influence))
+    sources = SummedSources(answer.value, seen.joint, seen.column, room, asked.seed)
     whole = whole_interval(sources, intervals)
     notes = (*answer.notes, *interval_notes(sources, intervals), *seen.notes)
-    observed = (*enough_observations(seen.shares, whole.room), *repeats(problem, estimator, answer))
+    shares = ErrorShares(sources.samples, seen.alike)
+    observed = (*enough_observations(shares, whole.room), *repeats(problem, estimator, answer))
     seen = replace(seen, checks=(*seen.checks, *observed))
     # What has one row per transition is not kept.
     answer = replace(
@@ -81,42 +106,87 @@ def scanned_estimate(
     return assembled(answer, whole, facts, estimator, intervals, made)
 
 
-def error_shares(shares: ShareSums | None, initial: ShareSums | None, first: Sums, second: Sums | None) -> ErrorShares:
-    """The shares by kind, and whether the initial states are few and alike.
+def alike_starts(scorer: Scorer, place: int, first: Sums, scored: Scored) -> int | None:
+    """How many initial states there are, if they are few and alike, as they may be by chance; else None.
 
     Args:
-        shares: of rows or episodes.
-        initial: of initial states that are given; None if there are none, or they do not matter.
+        scorer: of the answer.
+        place: its place among the scorers.
         first: the sums of the first pass.
-        second: those of the second; None if there was none.
+        scored: what the second gave.
     """
-    assert shares is not None
-    if initial is not None:
-        varied, count = initial.high > initial.low, len(initial)
-        return ErrorShares([shares, initial] if varied else [shares], _alike(count, varied))
-    if second is None or "start_low" not in second:
-        return ErrorShares([shares], None)
+    if not scorer.has_starts:
+        return None
+    if len(scored.joint.kinds) > 1:
+        shares = scored.joint.kinds[1].between(place + 1, NOTHING)
+        return _few(len(shares), shares.high > shares.low)
+    if scored.sums is None or "start_low" not in scored.sums:
+        return None
     number = first["start_rows"].sum() if "start_rows" in first else first["initial_numbers"][1]
-    return ErrorShares([shares], _alike(int(number), bool(second["start_high"][0] > second["start_low"][0])))
+    return _few(int(number), bool(scored.sums["start_high"][place] > scored.sums["start_low"][place]))
 
 
-def _alike(count: int, varied: bool) -> int | None:
+def _few(count: int, varied: bool) -> int | None:
     return count if not varied and 1 < count < KNOWN_STARTS else None
 
 
-def sample_checks(
-    asked: Asked, functions: LinearFunctions, estimator: Estimator, answer: Answer, scorer: Scorer
-) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-    """Tests of what is assumed about the log, on a sample of its rows; and a note that says so."""
-    sample = asked.log.sample
-    try:
-        problem = Problem(sample, asked.policy, functions, asked.seed)
-        scores = scorer.rows(sample)
-        shares = Influence(scores.shares, None, scores.ratio, scores.residual)
-        found = assumption_checks(problem, estimator, replace(answer, influence=shares, ratio=scores.ratio), ROW_TESTS)
-    except InputError as error:
-        return (), (f"what is assumed about the log was not tested, since a sample of it cannot be evaluated: {error}",)
-    return found, (f"assumptions about the log were tested on {len(sample):,} of its rows",)
+def moved(scored: Scored, place: int) -> tuple[Movement, ...]:
+    """The mean of every coordinate of the states, in the log and under the target."""
+    sums: Sums = scored.sums or {}
+    if f"moved.{place}" not in sums:
+        return ()
+    logged, target = (row[1:] / (row[0] or 1.0) for row in sums[f"moved.{place}"])
+    return tuple(
+        Movement(f"state[{k}], mean", float(a), float(b)) for k, (a, b) in enumerate(zip(logged, target, strict=True))
+    )
+
+
+def with_behaviors(
+    estimates: Sequence[Estimate], sides: Sequence[BehaviorSide], columns: Columns, scored: Scored
+) -> ScannedEstimates:
+    """The estimates with their improvements over the behaviour, and the behaviour's own value at each discount."""
+    behaviors = {
+        side.discount: Compared(SummedSources(side.value, scored.joint, columns.places[side.discount], side.room))
+        for side in sides
+    }
+    return ScannedEstimates([_improved(estimate, behaviors) for estimate in estimates], behaviors)
+
+
+def _improved(estimate: Estimate, behaviors: dict[float, Compared]) -> Estimate:
+    behavior = behaviors.get(estimate.discount)
+    if behavior is None:
+        return estimate
+    found = difference(Compared.of(estimate), behavior, estimate.discount, estimate.intervals, estimate.possible)
+    return replace(estimate, improvement=found)
+
+
+class SampleTests:
+    """Tests of what is assumed about the log, on a sample of its rows; what looks at the log alone is done once."""
+
+    def __init__(self, functions: LinearFunctions) -> None:
+        self._functions = functions
+        self._first: Problem | None = None
+
+    def problem(self, asked: Asked) -> Problem:
+        """The sample seen by a policy."""
+        if self._first is None:
+            self._first = Problem(asked.log.sample, asked.policy, self._functions, asked.seed)
+        return self._first if asked.policy is self._first.policy else self._first.with_policy(asked.policy)
+
+    def found(self, question: Question, answer: Answer, scorer: Scorer) -> tuple[tuple[Check, ...], tuple[str, ...]]:
+        """What they found, and a note that says how many rows they saw."""
+        sample = question.asked.log.sample
+        try:
+            problem = self.problem(question.asked)
+            scores = scorer.rows(sample)
+            shares = Influence(scores.shares, None, scores.ratio, scores.residual)
+            with_rows = replace(answer, influence=shares, ratio=scores.ratio)
+            found = assumption_checks(problem, question.estimator, with_rows, ROW_TESTS)
+        except InputError as error:
+            return (), (
+                f"what is assumed about the log was not tested, since a sample of it cannot be evaluated: {error}",
+            )
+        return found, (f"assumptions about the log were tested on {len(sample):,} of its rows",)
 
 
 def _facts(asked: Asked, seen: Seen, discount: float, answer: Answer, confidence: float) -> LogFacts:
@@ -141,14 +211,12 @@ def _facts(asked: Asked, seen: Seen, discount: float, answer: Answer, confidence
 
 def _behavior(asked: Asked, sums: Sums, discount: float, confidence: float) -> BehaviorValue | None:
     """The behaviour's value, from sums over its episodes."""
-    columns = asked.log.columns
-    if "behavior" not in sums:
+    if not knows_behavior(asked, sums, discount):
         return None
-    if discount < 1 and not ("episodes" in columns and ("initial_states" in columns or asked.has_first_states)):
-        return None
-    count, earned, mass, earned_squares, products, mass_squares, started = (float(part) for part in sums["behavior"])
-    value = earned / mass
+    seen = SeenBehavior.of(discount, sums)
+    count, _, mass, earned_squares, products, mass_squares, _ = (float(part) for part in sums["behavior"])
+    value = seen.value
     error = (earned_squares - 2 * value * products + value**2 * mass_squares) / mass**2
     shares = ShareSums(np.array([count, 0.0, max(error, 0.0), *np.zeros(POWERS - 2)]))
     interval = None if count < 2 else NormalInterval().interval(value, [shares], confidence, 0)
-    return BehaviorValue(value, interval, 0.0 if discount == 1 else max(0.0, 1 - mass / started))
+    return BehaviorValue(value, interval, seen.unseen)

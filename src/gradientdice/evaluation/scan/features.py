@@ -2,57 +2,113 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from gradientdice.data.scan.passes import Sums
-from gradientdice.estimators.answer import Estimator
+from gradientdice.data.scan.spill import Spill
+from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.automatic import Automatic
 from gradientdice.estimators.saddle.estimator import FEATURES_ASSUMED, fit_answer
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.estimators.value.lstdq import LSTDQ, same_flow
-from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import Intervals
-from gradientdice.evaluation.scan.facts import Seen, error_shares, sample_checks, scanned_estimate
+from gradientdice.evaluation.named import named
+from gradientdice.evaluation.scan.behavior import behavior_side
+from gradientdice.evaluation.scan.facts import SampleTests, Seen, alike_starts, moved, scanned_estimate, with_behaviors
+from gradientdice.evaluation.scan.questions import Columns, Question, ScannedEstimates
+from gradientdice.evaluation.scan.score import scored_by_pass
 from gradientdice.functions import LinearFunctions
 from gradientdice.inference.influence import Influence
 from gradientdice.inference.misfit import bellman_misfit
-from gradientdice.inference.movement import Movement
-from gradientdice.inference.scan.score_pass import ScorePass, mass_sums, share_sums
-from gradientdice.inference.scan.scorers import LinearScorer
+from gradientdice.inference.scan.scorers import LinearScorer, Scorer
+from gradientdice.policies import StatePolicy
 from gradientdice.problem.absorbing import ABSORBING_SHARE
 from gradientdice.problem.entrance import explained_starts
+from gradientdice.problem.moments import Moments
 from gradientdice.problem.problem import Problem, describe
-from gradientdice.problem.scan.asked import Asked, largest_reward, share_unit
-from gradientdice.problem.scan.moments import BatchFeatures, summed_moments
+from gradientdice.problem.scan.asked import Asked, largest_reward
+from gradientdice.problem.scan.first import ByDiscount, Make, first_sums
+from gradientdice.problem.scan.moments import BatchFeatures, MomentPass, batch_features, finished_moments
 from gradientdice.solvers.closed_form import ClosedForm, require_linear
 
 
-def linear_estimate(asked: Asked, functions: LinearFunctions, estimator: Estimator, intervals: Intervals) -> Estimate:
-    """The estimate with linear features."""
-    discount, log = estimator.discount, asked.log
+@dataclass(frozen=True, eq=False)
+class _Summed:
+    """The first pass for one policy.
+
+    Attributes:
+        sums: by discount.
+        moments: the log's.
+        features: behind them.
+    """
+
+    sums: ByDiscount
+    moments: Moments
+    features: BatchFeatures
+
+
+def linear_estimates(
+    questions: Sequence[Question], functions: LinearFunctions, intervals: Intervals
+) -> ScannedEstimates:
+    """The estimates with linear features; policies, discounts and estimators share each pass over the log."""
+    asked = questions[0].asked
+    discounts = list(dict.fromkeys(question.discount for question in questions))
+    summed = _summed(questions, functions, discounts)
+    answered = [_answered(question, summed[question.asked.policy]) for question in questions]
+    first = summed[asked.policy]
+    known = [behavior_side(asked, discount, sums, None) for discount, sums in first.sums.items()]
+    sides = [side for side in known if side is not None]
+    columns = Columns.of(questions, [scorer for _, scorer in answered], sides)
+    scored = scored_by_pass(asked, columns, first.sums[discounts[0]], first.features.states)
+    tests, estimates = SampleTests(first.features.functions), []
+    for place, (question, (answer, scorer)) in enumerate(zip(questions, answered, strict=True)):
+        sums, problem = summed[question.asked.policy].sums[question.discount], tests.problem(question.asked)
+        answer = replace(answer, evidence=replace(answer.evidence, misfit=_misfit(problem, scorer)))
+        alike = alike_starts(scorer, place, sums, scored)
+        checks, notes = tests.found(question, answer, scorer)
+        seen = Seen(sums, scored.joint, place + 1, alike, scored.masses[place], moved(scored, place), checks, notes)
+        estimates.append(scanned_estimate(question, problem, answer, intervals, seen))
+    return with_behaviors(estimates, sides, columns, scored)
+
+
+def _summed(
+    questions: Sequence[Question], functions: LinearFunctions, discounts: list[float]
+) -> dict[StatePolicy, _Summed]:
+    """The moments of each policy, in one pass over the log."""
+    by_policy: dict[StatePolicy, Question] = {}
+    for question in questions:
+        by_policy.setdefault(question.asked.policy, question)
+    asked = questions[0].asked
+    features = [batch_features(question.asked, functions) for question in by_policy.values()]
+    found = first_sums(asked, [_moment_pass(asked, own) for own in features], discounts)
+    largest_reward(found[0][discounts[0]])
+    summed = {}
+    for (policy, question), own, sums in zip(by_policy.items(), features, found, strict=True):
+        with named(question.name):
+            summed[policy] = _Summed(sums, *finished_moments(question.asked, own, sums[discounts[0]]))
+    return summed
+
+
+def _moment_pass(asked: Asked, features: BatchFeatures) -> Make:
+    starts = asked.has_first_states
+
+    def make(spill: Spill | None, discount: float) -> MomentPass:
+        return MomentPass(spill, discount, starts, features=features)
+
+    return make
+
+
+def _answered(question: Question, summed: _Summed) -> tuple[Answer, LinearScorer]:
+    asked, estimator, features = question.asked, question.estimator, summed.features
     solved = _solved(estimator)
-    sums, moments, features = summed_moments(asked, functions, discount)
-    largest_reward(sums)
-    with explained_starts(log.sample, asked.policy):
-        fit = ClosedForm().fit_moments(solved, moments)
-    row_share = 1 - ABSORBING_SHARE if features.absorbing and discount < 1 else 1.0
-    scorer = LinearScorer(fit, moments, features, row_share)
-    unit, size = share_unit(sums), int(sums["rows"][0])
-    found = asked.summed(
-        lambda spill: ScorePass(
-            spill, scorer=scorer, unit=unit, size=size, starts=asked.has_first_states, as_states=features.states
-        )
-    )
-    shares = error_shares(share_sums(found, "share", unit), share_sums(found, "initial", unit), sums, found)
+    with named(question.name), explained_starts(asked.log.sample, asked.policy):
+        fit = ClosedForm().fit_moments(solved, summed.moments)
+    row_share = 1 - ABSORBING_SHARE if features.absorbing and question.discount < 1 else 1.0
     answer = fit_answer(solved, fit, describe(features.functions), (FEATURES_ASSUMED,))
     if isinstance(estimator, Automatic):
         answer = replace(answer, method=repr(solved))
-    answer = replace(answer, evidence=replace(answer.evidence, misfit=_misfit(asked, features, scorer)))
-    checks, notes = sample_checks(asked, features.functions, estimator, answer, scorer)
-    seen = Seen(sums, shares, mass_sums(found, size), _movements(found), checks, notes)
-    sample = Problem(log.sample, asked.policy, features.functions, asked.seed)
-    return scanned_estimate(asked, sample, estimator, answer, intervals, seen)
+    return answer, LinearScorer(fit, summed.moments, features, row_share)
 
 
 def _solved(estimator: Any) -> Any:
@@ -62,19 +118,8 @@ def _solved(estimator: Any) -> Any:
     return same_flow(estimator.discount) if isinstance(estimator, LSTDQ) else require_linear(estimator)
 
 
-def _misfit(asked: Asked, features: BatchFeatures, scorer: LinearScorer) -> float:
+def _misfit(problem: Problem, scorer: Scorer) -> float:
     """The Bellman misfit of the fit, on the sample."""
-    sample = asked.log.sample
-    scores = scorer.rows(sample)
-    design = Problem(sample, asked.policy, features.functions, asked.seed).rows
-    return bellman_misfit(design, Influence(scores.shares, None, scores.ratio, scores.residual), asked.seed)
-
-
-def _movements(found: Sums) -> tuple[Movement, ...]:
-    """The mean of every coordinate of the states, in the log and under the target."""
-    if "moved" not in found:
-        return ()
-    logged, target = (row[1:] / (row[0] or 1.0) for row in found["moved"])
-    return tuple(
-        Movement(f"state[{k}], mean", float(a), float(b)) for k, (a, b) in enumerate(zip(logged, target, strict=True))
-    )
+    scores = scorer.rows(problem.data)
+    shares = Influence(scores.shares, None, scores.ratio, scores.residual)
+    return bellman_misfit(problem.rows, shares, problem.seed)

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gradientdice.data.scan.passes import Sums
-from gradientdice.estimators.answer import Answer, Estimator
-from gradientdice.evaluation.estimate import Estimate
+from gradientdice.estimators.answer import Answer
 from gradientdice.evaluation.finish import with_evidence
 from gradientdice.evaluation.interval import Intervals
+from gradientdice.evaluation.named import named
 from gradientdice.evaluation.returned import checked_answer
-from gradientdice.evaluation.scan.facts import Seen, error_shares, sample_checks, scanned_estimate
+from gradientdice.evaluation.scan.behavior import CountedTable, behavior_side
+from gradientdice.evaluation.scan.facts import SampleTests, Seen, alike_starts, scanned_estimate, with_behaviors
+from gradientdice.evaluation.scan.questions import BehaviorSide, Columns, Question, ScannedEstimates, Scored
+from gradientdice.evaluation.scan.score import scored_by_pass
 from gradientdice.functions import Tabular
 from gradientdice.inference.movement import movements
-from gradientdice.inference.scan.score_pass import (
-    PairPass,
-    ScorePass,
-    counted_pairs,
-    counted_shares,
-    mass_sums,
-    share_sums,
-)
+from gradientdice.inference.scan.counted_scores import counted_pairs, counted_shares
+from gradientdice.inference.scan.pair_pass import PairPass, pair_sums
 from gradientdice.inference.scan.scorers import TableScorer
-from gradientdice.inference.share_sums import ShareSums
-from gradientdice.inference.small_samples import PairSums
 from gradientdice.inference.unlogged import Repeats
 from gradientdice.policies import SamplingPolicy, TabularPolicy
 from gradientdice.problem.entrance import explained_starts
@@ -35,6 +31,7 @@ from gradientdice.problem.scan.cells import CellCodes, usual_rows
 from gradientdice.problem.scan.counted import CountedLog
 from gradientdice.problem.scan.counts import CountPass, counted_log
 from gradientdice.problem.scan.extent import ExtentPass
+from gradientdice.problem.scan.first import first_sums
 
 
 def table_of(asked: Asked) -> Tabular | None:
@@ -52,61 +49,100 @@ def table_of(asked: Asked) -> Tabular | None:
     return table if table.num_features <= LARGEST_TABLE else None
 
 
-def table_estimate(asked: Asked, table: Tabular, estimator: Estimator, intervals: Intervals) -> Estimate:
-    """The estimate of a table from counts."""
-    discount, starts = estimator.discount, asked.has_first_states
-    sums = asked.summed(lambda spill: CountPass(spill, discount, starts, table=table))
-    counted, largest = counted_log(table, sums), largest_reward(sums)
+@dataclass(frozen=True, eq=False)
+class _Answered:
+    """The answer to a question from counts.
+
+    Attributes:
+        problem: the counts seen by the policy.
+        answer: with its evidence complete.
+        scorer: from rows to their shares in its error.
+    """
+
+    problem: Problem
+    answer: Answer
+    scorer: TableScorer
+
+
+def table_estimates(questions: Sequence[Question], table: Tabular, intervals: Intervals) -> ScannedEstimates:
+    """The estimates of a table from counts, which all policies and discounts share."""
+    asked, starts = questions[0].asked, questions[0].asked.has_first_states
+    discounts = list(dict.fromkeys(question.discount for question in questions))
+    (by_discount,) = first_sums(
+        asked, [lambda spill, discount: CountPass(spill, discount, starts, table=table)], discounts
+    )
+    sums = by_discount[discounts[0]]
+    counted = counted_log(table, sums)
+    largest_reward(sums)
     problem = Problem(counted, asked.policy, table, asked.seed, progress=asked.run.progress)
     problem.once_for_log("repeats", lambda: _repeats(counted, table, sums))
-    with explained_starts(counted, asked.policy):
-        answer = checked_answer(problem, estimator, estimator.answer(problem))
-        answer = with_evidence(problem, estimator, answer, intervals.confidence)
-    assert answer.influence is not None and answer.ratio is not None
-    scorer = TableScorer(CellCodes(table), counted, answer.influence, answer.ratio)
-    few = "weights" not in asked.log.columns and float(sums["slot_rows"].sum()) == float(sums["cell_rows"].sum())
-    pairs = counted_pairs(scorer, sums) if few else _pair_sums(asked, scorer)
-    scorer = replace(scorer, fitted=pairs.fitted(largest))
-    seen = _seen(asked, estimator, answer, scorer, sums, from_counts=few and "episodes" not in asked.log.columns)
-    seen = replace(seen, movements=movements(counted, answer.ratio, counted.row_weights))
-    return scanned_estimate(asked, problem, estimator, answer, intervals, seen)
-
-
-def _seen(
-    asked: Asked, estimator: Estimator, answer: Answer, scorer: TableScorer, sums: Sums, *, from_counts: bool
-) -> Seen:
-    """The shares of the error, by a pass over the log or from the counts."""
-    unit, size = share_unit(sums), int(sums["rows"][0])
-    if from_counts:
-        shares, mass = counted_shares(scorer, sums, unit)
-        samples = error_shares(shares, _counted_starts(scorer, sums, unit), sums, None)
-    else:
-        found = asked.summed(
-            lambda spill: ScorePass(
-                spill, scorer=scorer, unit=unit, size=size, starts=asked.has_first_states, as_states=_as_states
-            )
+    answered = [_answered(problem, question, table, intervals) for question in questions]
+    whole = CountedTable(table, sums)
+    known = [behavior_side(asked, discount, own, whole) for discount, own in by_discount.items()]
+    answered, sides = _fitted(asked, sums, answered, [side for side in known if side is not None])
+    columns = Columns.of(questions, [own.scorer for own in answered], sides)
+    scored = _scored(asked, columns, sums)
+    tests, estimates = SampleTests(table), []
+    for place, (question, own) in enumerate(zip(questions, answered, strict=True)):
+        first = by_discount[question.discount]
+        assert own.answer.ratio is not None
+        seen = Seen(
+            first,
+            scored.joint,
+            place + 1,
+            alike_starts(own.scorer, place, first, scored),
+            scored.masses[place],
+            movements(counted, own.answer.ratio, counted.row_weights),
+            *tests.found(question, own.answer, own.scorer),
         )
-        shares, mass = share_sums(found, "share", unit), mass_sums(found, size)
-        samples = error_shares(shares, share_sums(found, "initial", unit), sums, found)
-    checks, notes = sample_checks(asked, scorer.codes.table, estimator, answer, scorer)
-    return Seen(sums, samples, mass, (), checks, notes)
+        estimates.append(scanned_estimate(question, own.problem, own.answer, intervals, seen))
+    return with_behaviors(estimates, sides, columns, scored)
+
+
+def _answered(problem: Problem, question: Question, table: Tabular, intervals: Intervals) -> _Answered:
+    policy, estimator = question.asked.policy, question.estimator
+    with named(question.name), explained_starts(problem.data, policy):
+        own = problem if policy is problem.policy else problem.with_policy(policy)
+        answer = checked_answer(own, estimator, estimator.answer(own))
+        answer = with_evidence(own, estimator, answer, intervals.confidence)
+    assert answer.influence is not None and answer.ratio is not None and isinstance(problem.data, CountedLog)
+    return _Answered(own, answer, TableScorer(CellCodes(table), problem.data, answer.influence, answer.ratio))
+
+
+def _fitted(
+    asked: Asked, sums: Sums, answered: Sequence[_Answered], sides: Sequence[BehaviorSide]
+) -> tuple[list[_Answered], list[BehaviorSide]]:
+    """The same with shares that are corrected for pairs with few rows."""
+    solved = [side.source for side in sides if isinstance(side.source, TableScorer)]
+    scorers = (*(own.scorer for own in answered), *solved)
+    if _few_rewards(asked, sums):
+        pairs = [counted_pairs(scorer, sums) for scorer in scorers]
+    else:
+        pairs = pair_sums(asked.run.sums(asked.log, PairPass(scorers)), len(scorers))
+    largest = largest_reward(sums)
+    fitted = {id(own): replace(own, fitted=rows.fitted(largest)) for own, rows in zip(scorers, pairs, strict=True)}
+    return (
+        [replace(own, scorer=fitted[id(own.scorer)]) for own in answered],
+        [replace(side, source=fitted.get(id(side.source), side.source)) for side in sides],
+    )
+
+
+def _scored(asked: Asked, columns: Columns, sums: Sums) -> Scored:
+    """The shares of the error, by a pass over the log or from the counts."""
+    if "episodes" in asked.log.columns or not _few_rewards(asked, sums):
+        return scored_by_pass(asked, columns, sums, _as_states)
+    scorers = [scorer for scorer in columns.scorers if isinstance(scorer, TableScorer)]
+    joint, masses = counted_shares(scorers, columns.behaviors, sums, columns.pairs, share_unit(sums))
+    return Scored(joint, masses, None)
+
+
+def _few_rewards(asked: Asked, sums: Sums) -> bool:
+    """Whether the counts are the log: no weights, and of each cell no more rewards than are counted one by one."""
+    return "weights" not in asked.log.columns and float(sums["slot_rows"].sum()) == float(sums["cell_rows"].sum())
 
 
 def _as_states(numbers: np.ndarray) -> np.ndarray:
     return numbers[:, 0].astype(np.int64)
-
-
-def _pair_sums(asked: Asked, scorer: TableScorer) -> PairSums:
-    found = asked.run.sums(asked.log, PairPass(scorer))
-    return PairSums(found["of_pairs"], found["totals"])
-
-
-def _counted_starts(scorer: TableScorer, sums: Sums, unit: float) -> ShareSums | None:
-    """The shares of initial states that are given, from their counts."""
-    if "start_state" not in sums:
-        return None
-    shares = scorer.starts(sums["start_state"], np.ones(len(sums["start_state"])))
-    return None if shares is None else ShareSums.of(shares / unit, unit, sums["start_rows"])
 
 
 def _repeats(counted: CountedLog, table: Tabular, sums: Sums) -> Repeats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -35,6 +35,11 @@ class RowScores(NamedTuple):
 
 class Scorer(Protocol):
     """From rows to their part in an answer."""
+
+    @property
+    def has_starts(self) -> bool:
+        """Whether the answer depends on the initial states."""
+        ...
 
     def rows(self, data: Transitions) -> RowScores:
         """The part of some rows."""
@@ -94,6 +99,10 @@ class TableScorer:
         """How many numbers of pairs there are."""
         return len(self._pair_weight)
 
+    def own_cells(self, cell: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        """Cells of the whole table as those of this answer."""
+        return cell
+
     def rows(self, data: Transitions) -> RowScores:
         """The part of some rows."""
         return self.of_cells(self._places.find(self.codes.of(data)), data.rewards, data.row_weights)
@@ -122,6 +131,12 @@ class TableScorer:
         """Some rows as members of their pairs, not corrected."""
         return self.pair_rows(self._places.find(self.codes.of(data)), data.rewards, data.row_weights)
 
+    @property
+    def has_starts(self) -> bool:
+        """Whether the answer depends on the initial states."""
+        counted = self.counted
+        return not (self.influence.initial is None or counted.initial_states is None or counted.start_weights is None)
+
     def starts(self, states: Num[np.ndarray, " m"], weights: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"] | None:
         """The shares of some initial states."""
         known, counts = self.counted.initial_states, self.counted.start_weights
@@ -130,6 +145,21 @@ class TableScorer:
         order = np.argsort(known)
         place = order[np.searchsorted(known[order], states)]
         return weights * _quotient(self.influence.initial, counts)[place]
+
+
+@dataclass(frozen=True, eq=False)
+class ProcessScorer(TableScorer):
+    """An answer over the table's states alone: that of the behaviour, whose log has no actions to choose.
+
+    Attributes:
+        merged: (C,) the cell of each cell of the table, without its action.
+    """
+
+    merged: Int[np.ndarray, " C"] = field(kw_only=True)
+
+    def own_cells(self, cell: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        """Cells of the whole table without their actions."""
+        return self.merged[cell]
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,13 +184,24 @@ class LinearScorer:
         shares = data.row_weights * (found.raw - self._mean()) / self.fit.moments.weight
         return RowScores(self.row_share * found.ratio, shares, found.residual)
 
+    @property
+    def has_starts(self) -> bool:
+        """Whether the answer depends on the initial states."""
+        return self.moments.initial is not None and (self.fit.discount < 1 or self._restarts)
+
+    @property
+    def _restarts(self) -> bool:
+        """Whether ended episodes begin again."""
+        return self.features.absorbing and self.fit.discount == 1
+
     def starts(
         self, states: Num[np.ndarray, "m ..."], weights: Float[np.ndarray, " m"]
     ) -> Float[np.ndarray, " m"] | None:
         """The shares of some initial states."""
-        initial, restart = self.moments.initial, self.features.absorbing and self.fit.discount == 1
-        if initial is None or not (self.fit.discount < 1 or restart):
+        initial = self.moments.initial
+        if initial is None or not self.has_starts:
             return None
+        restart = self._restarts
         direction = start_direction(self.fit, *self._ended())
         # The absorbing state's feature is 0 at a start.
         direction = direction[:-1] if self.features.absorbing and not restart else direction

@@ -14,6 +14,7 @@ from gradientdice.data.scan.episodes import EpisodePass, OutOfOrder
 from gradientdice.data.scan.log import ScannedLog
 from gradientdice.data.scan.passes import Run, Sums
 from gradientdice.data.scan.spill import Spill
+from gradientdice.effort import Effort
 from gradientdice.errors import InputError, require_count
 from gradientdice.functions import MLP, LinearFunctions
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, StatePolicy
@@ -33,6 +34,7 @@ class Asked:
         functions: the function class; None is a table where states and actions are few whole numbers.
         seed: for whatever is random.
         run: how passes are run.
+        effort: how much work the search for functions may take.
     """
 
     log: ScannedLog
@@ -40,6 +42,7 @@ class Asked:
     functions: LinearFunctions | None
     seed: int
     run: Run
+    effort: Effort = Effort.NORMAL
 
     @cached_property
     def has_first_states(self) -> bool:
@@ -67,7 +70,9 @@ class Asked:
         return work.finished(self.run.sums(self.log, work))
 
 
-def as_asked(log: ScannedLog, policy: Policy, functions: Any, seed: int, run: Run) -> Asked:
+def as_asked(
+    log: ScannedLog, policy: Policy, functions: Any, seed: int, run: Run, effort: Effort = Effort.NORMAL
+) -> Asked:
     """The question, or an error that says what a scanned log cannot answer."""
     require_policy(policy)
     require_functions(functions)
@@ -88,7 +93,7 @@ def as_asked(log: ScannedLog, policy: Policy, functions: Any, seed: int, run: Ru
             "Networks need the log in memory. For a scanned log give LinearFeatures(…), RandomFourier(…) or "
             "Tabular(…); or train on log.sample."
         )
-    return Asked(log, policy, functions, seed, run)
+    return Asked(log, policy, functions, seed, run, effort)
 
 
 def share_unit(sums: Sums) -> float:
@@ -97,7 +102,9 @@ def share_unit(sums: Sums) -> float:
 
 
 def largest_reward(sums: Sums) -> float:
-    """The largest |r| of the rows that count; an error if it is too large."""
+    """The largest |r| of the rows that count; an error if it is too large, or if none counts."""
+    if "reward_low" not in sums:
+        raise InputError("weights are all zero: at least one row must count.")
     largest = max(abs(float(sums["reward_low"][0])), abs(float(sums["reward_high"][0])))
     if largest > LARGEST_REWARD:
         raise InputError(

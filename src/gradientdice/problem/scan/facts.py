@@ -75,12 +75,18 @@ class FactsPass(EpisodePass):
 
     def closed(self, runs: Float[np.ndarray, "m k"]) -> Sums:
         """The behaviour's sums, the number of units, and the starts."""
-        discounted, length, start, ended, counted, earned, weight = runs[:, :COLUMNS].T
-        if self.discount < 1:
-            shown = np.where(ended > 0, 1.0, 1 - self.discount**length)
-            earned, weight = (1 - self.discount) * start * discounted, start * shown
-        found = {"behavior": _behavior(earned, weight, float(start.sum())), "units": np.array([(counted > 0).sum()])}
+        start, counted = runs[:, 2], runs[:, 4]
+        behavior = _behavior(*self.earned(runs), float(start.sum()))
+        found = {"behavior": behavior, "units": np.array([(counted > 0).sum()])}
         return {**found, **(self.start_sums(self.as_states(runs), start) if self.starts else {})}
+
+    def earned(self, runs: Float[np.ndarray, "m k"]) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+        """What whole episodes earned, weighted, and the weight of the discounted steps that they show."""
+        discounted, length, start, ended, _, earned, weight = runs[:, :COLUMNS].T
+        if self.discount == 1:
+            return earned, weight
+        shown = np.where(ended > 0, 1.0, 1 - self.discount**length)
+        return (1 - self.discount) * start * discounted, start * shown
 
     def single_rows(self, batch: Batch) -> Sums:
         """Rows without episodes show what the behaviour earns at discount 1 only, and no starts."""

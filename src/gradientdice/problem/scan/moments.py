@@ -152,19 +152,18 @@ def whole_moments(features: BatchFeatures, sums: Sums, some: Transitions) -> tup
     return moments.with_log(features.functions, features.rows(some)), features
 
 
-def summed_moments(
-    asked: Asked, functions: LinearFunctions, discount: float = 1.0
-) -> tuple[Sums, Moments, BatchFeatures]:
-    """The sums of a pass over the log, its moments, and the features behind them."""
+def batch_features(asked: Asked, functions: LinearFunctions) -> BatchFeatures:
+    """The features of batches, with one for the absorbing state if the log says where episodes end."""
     sample = asked.log.sample
     fitted = fit_functions(functions, sample, asked.policy)
     ends = "terminated" in asked.log.columns
-    features = BatchFeatures(asked.policy, fitted, asked.seed, ends, sample.states.dtype, sample.states.ndim == 2)
-    starts = asked.has_first_states
-    sums = asked.summed(lambda spill: MomentPass(spill, discount, starts, features=features))
+    return BatchFeatures(asked.policy, fitted, asked.seed, ends, sample.states.dtype, sample.states.ndim == 2)
+
+
+def finished_moments(asked: Asked, features: BatchFeatures, sums: Sums) -> tuple[Moments, BatchFeatures]:
+    """The moments of a whole log, and the features behind them; an error if an action is missing."""
     _require_logged_actions(asked, sums)
-    moments, features = whole_moments(features, sums, sample)
-    return sums, moments, features
+    return whole_moments(features, sums, asked.log.sample)
 
 
 def _require_logged_actions(asked: Asked, sums: Sums) -> None:
@@ -194,4 +193,7 @@ def moments_of_scan(log: ScannedLog, policy: Policy, functions: LinearFunctions,
         starts = asked.has_first_states
         sums = asked.summed(lambda spill: CountPass(spill, starts=starts, table=functions))
         return Moments.from_transitions(counted_log(functions, sums), policy, functions, seed=seed)
-    return summed_moments(as_asked(log, policy, functions, seed, Run()), functions)[1]
+    asked = as_asked(log, policy, functions, seed, Run())
+    features, starts = batch_features(asked, functions), asked.has_first_states
+    sums = asked.summed(lambda spill: MomentPass(spill, starts=starts, features=features))
+    return finished_moments(asked, features, sums)[0]

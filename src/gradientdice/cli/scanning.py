@@ -1,0 +1,88 @@
+"""Logs beyond memory on the command line: --scan, --scheduler and --checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gradientdice.cli.options import column_names, read_log
+from gradientdice.errors import InputError
+from gradientdice.extras import optional
+
+if TYPE_CHECKING:
+    from gradientdice.data.scan.log import ScannedLog
+    from gradientdice.data.transitions import Transitions
+    from gradientdice.policies import Policy
+
+# A scheduler that runs answers within milliseconds; one that does not should not keep anybody waiting.
+PATIENCE_SECONDS = 10
+
+Scan = Annotated[bool, typer.Option("--scan", help="Read the log in batches: Parquet files beyond memory.")]
+Scheduler = Annotated[
+    str | None, typer.Option("--scheduler", help="With --scan: a Dask scheduler's address; its workers read the log.")
+]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint", help="With --scan: a folder to which passes write, and from which they go on.", readable=False
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a command reads its log.
+
+    Attributes:
+        log: the log's place.
+        columns: the values of --column.
+        scan: whether it is read in batches.
+        scheduler: a Dask scheduler's address; None reads here.
+        checkpoint: where passes write as they go; None for nowhere.
+    """
+
+    log: Path
+    columns: list[str] | None
+    scan: bool = False
+    scheduler: str | None = None
+    checkpoint: Path | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("scheduler", "checkpoint"):
+            if getattr(self, name) is not None and not self.scan:
+                raise InputError(f"--{name} is for logs that are read in batches: add --scan.")
+
+    @contextmanager
+    def opened(self) -> Iterator[Transitions | ScannedLog]:
+        """The log, in memory or scanned; a connection to a cluster is closed at the end."""
+        if not self.scan:
+            yield read_log(self.log, self.columns)
+            return
+        from gradientdice.data.scan import scan
+
+        names: dict[str, Any] = column_names(self.columns)
+        with nullcontext() if self.scheduler is None else _connected(self.scheduler) as client:
+            yield scan(self.log, columns=names, client=client)
+
+    def policy(self, specification: str) -> Policy:
+        """The policy that a specification names."""
+        from gradientdice.policies.specification import load_policy
+
+        return load_policy(specification, None if self.scan else self.log)
+
+
+def _connected(address: str) -> Any:
+    """A client of a Dask cluster, as a context."""
+    distributed = optional("distributed", "cluster")
+    try:
+        return distributed.Client(address, timeout=PATIENCE_SECONDS)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise InputError(
+            f"--scheduler {address}: no Dask scheduler answers there ({str(error)[:120]}). Give the address that it "
+            "printed when it was started, such as tcp://10.0.0.1:8786."
+        ) from error

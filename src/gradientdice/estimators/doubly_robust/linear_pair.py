@@ -1,0 +1,102 @@
+"""The answer of a search as functions of any row: a ratio and a Q that are linear in the search's features.
+
+A log beyond memory is searched on a sample, and every other row is scored by what was learned there. The ratio is the
+chosen ridge's, the mean over the folds. Q is the chosen combination: the kernel's Qs are linear already; a learned
+model's, which follow simulated paths from every row of the sample, are fitted to the features by least squares. What
+that fit loses makes Q a worse control variate, and not the answer wrong where the ratio is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import cho_factor, cho_solve
+
+from gradientdice.estimators.doubly_robust.ridge_scores import RidgeScores
+from gradientdice.estimators.doubly_robust.trial import Candidate
+from gradientdice.estimators.doubly_robust.value_candidates import HeldOutValues
+from gradientdice.functions.rows import Rows, add_product
+from gradientdice.problem.design import Design
+from gradientdice.problem.moments import weighted_sum
+from gradientdice.problem.stream import LogDesign
+
+# A model's Q is fitted to so many rows for each feature: more change the fit by less than the features leave out.
+ROWS_PER_FEATURE = 20
+# Of the mean square of the features: enough that nearly collinear ones do not matter.
+SMOOTHING_RIDGE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPair:
+    """τ(s,a) = x·w and Q(s,a) = x·p + level.
+
+    Attributes:
+        discount: γ.
+        rows: the sample's feature rows, whose functions and absorbing state they are linear in.
+        ratio_params: w.
+        value_params: p.
+        level: a constant of Q and V.
+    """
+
+    discount: float
+    rows: LogDesign
+    ratio_params: Float[np.ndarray, " K"]
+    value_params: Float[np.ndarray, " K"]
+    level: float
+
+
+def linear_pair(
+    rows: LogDesign, path: RidgeScores, models: Sequence[HeldOutValues], candidate: Candidate
+) -> LinearPair:
+    """The pair of a candidate.
+
+    Args:
+        rows: the sample's feature rows.
+        path: the fits of the kernel's ratios and Qs.
+        models: the Qs of a learned model.
+        candidate: the candidate, with its weights over the kernel's Qs, the model's and 0, in this order.
+    """
+    count, weights = len(path.ridges), candidate.weights
+    params, level = weights[:count] @ path.value_params, 0.0
+    if path.discount < 1:
+        level = float(weights[:count] @ path.norms) / (1 - path.discount)
+    shares = weights[count : count + len(models)]
+    if shares.any():
+        params = params + _smoothed(rows, models, shares)
+    return LinearPair(path.discount, rows, path.ratio_params[path.ridges.index(candidate.ridge)], params, level)
+
+
+def _smoothed(
+    rows: LogDesign, models: Sequence[HeldOutValues], shares: Float[np.ndarray, " models"]
+) -> Float[np.ndarray, " K"]:
+    """The least-squares fit of Σ_j share_j Q_j at the logged pairs, and of its V at the next states."""
+    q = np.sum([share * model.q for share, model in zip(shares, models, strict=True)], axis=0)
+    following = np.sum([share * model.next_value for share, model in zip(shares, models, strict=True)], axis=0)
+    gram, target, taken = np.zeros((rows.width, rows.width)), np.zeros(rows.width), 0
+    for where, design in rows.chunks():
+        weights = design.weights
+        _add(gram, target, design.current, weights, q[where])
+        # What follows an end is no state.
+        _add(gram, target, design.following, np.where(design.ended, 0.0, weights), following[where])
+        taken += len(weights)
+        if taken >= ROWS_PER_FEATURE * rows.width:
+            break
+    gram[np.diag_indices_from(gram)] += SMOOTHING_RIDGE * np.trace(gram) / len(gram) + np.finfo(float).tiny
+    params = cho_solve(cho_factor(gram), target)
+    if rows.absorbing:
+        params[-1] = 0.0
+    return params
+
+
+def _add(gram: np.ndarray, target: np.ndarray, rows: Rows, weights: np.ndarray, values: np.ndarray) -> None:
+    add_product(gram, rows, rows, weights)
+    target += weighted_sum(rows, weights * values, len(target))
+
+
+def predictions(pair: LinearPair, design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """τ and Q at some rows, and V at what follows them, without the level."""
+    both = np.asarray(design.current.predict(np.column_stack([pair.ratio_params, pair.value_params])))
+    return both[:, 0], both[:, 1], np.asarray(design.following.predict(pair.value_params[:, None]))[:, 0]

@@ -1,0 +1,55 @@
+"""`rank` for a scanned log: every pass over it serves all policies and all discounts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gradientdice.data.files.reading import as_path
+from gradientdice.data.scan.passes import Run
+from gradientdice.errors import InputError
+from gradientdice.estimators.doubly_robust.automatic import Automatic
+from gradientdice.evaluation.difference import Compared
+from gradientdice.evaluation.interval import Intervals
+from gradientdice.evaluation.ranking import BEHAVIOR, Ranking
+from gradientdice.evaluation.scan.evaluate import evaluate_scanned
+from gradientdice.evaluation.scan.questions import Question
+from gradientdice.problem.scan.asked import Asked
+
+
+def rank_scanned(
+    asked: Mapping[str, Asked], discounts: Sequence[float], baseline: str, intervals: Intervals
+) -> dict[float, Ranking]:
+    """A ranking for each discount.
+
+    Args:
+        asked: the log and a policy, by the policy's name.
+        discounts: at which they are ranked.
+        baseline: "behavior", or the name of a policy.
+        intervals: how intervals are made.
+    """
+    questions = [Question(own, Automatic(discount), name) for discount in discounts for name, own in asked.items()]
+    found = evaluate_scanned(questions, intervals)
+    rankings = {}
+    for number, discount in enumerate(discounts):
+        own = found.estimates[number * len(asked) : (number + 1) * len(asked)]
+        estimates = dict(zip(asked, own, strict=True))
+        side = found.behaviors.get(discount) if baseline == BEHAVIOR else Compared.of(estimates[baseline])
+        if side is None:
+            raise InputError(
+                "The behaviour's own value is not known: below discount 1 a scanned log needs episodes in time order, "
+                "or a table and initial states. Give them, or the name of one of the policies as baseline."
+            )
+        rankings[discount] = Ranking(estimates, baseline, side)
+    return rankings
+
+
+def run_for(checkpoint: str | Path | None, progress: bool | None) -> Run:
+    """How passes are run."""
+    return Run(None if checkpoint is None else as_path(checkpoint), progress)
+
+
+def refuse_checkpoint(checkpoint: object) -> None:
+    """An error if there is one for a log in memory."""
+    if checkpoint is not None:
+        raise InputError("checkpoint= is for passes over a scanned log here: leave it out, or scan the log.")
