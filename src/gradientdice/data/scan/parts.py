@@ -146,18 +146,19 @@ def batches(part: Part, columns: dict[str, str], batch_rows: int) -> Iterator[Ba
 def _batch(place: Path, table: pa.Table, columns: dict[str, str], first: int) -> Batch:
     fields: dict[str, np.ndarray] = {}
     for key, name in columns.items():
-        column = table.column(name).combine_chunks()
         if key == "initial_states":
             continue
+        column = _whole(table, name)
         array = (
             _named(column.to_pylist()) if key == "episodes" and _is_text(column) else from_arrow(place, name, column)
         )
-        if np.ma.getmaskarray(array).any():
-            if key != "next_states":
-                row = first_bad_row(np.ma.getmaskarray(array))
-                raise InputError(f"the column {name} has no value in row {row}. Fill or drop such rows.")
-        else:
-            array = np.ma.getdata(array)
+        if isinstance(array, np.ma.MaskedArray):
+            hidden = np.ma.getmaskarray(array)
+            if hidden.any() and key != "next_states":
+                raise InputError(
+                    f"the column {name} has no value in row {first_bad_row(hidden)}. Fill or drop such rows."
+                )
+            array = array if hidden.any() else np.ma.getdata(array)
         fields[key] = array
     starts = _starts(place, table, columns.get("initial_states"))
     return Batch(Transitions(**fields), starts, first)
