@@ -48,10 +48,16 @@ class ScannedLog:
     client: Any = field(default=None, repr=False)
     action_names: tuple[str, ...] | None = None
 
-    def batches(self, part: int, *fields: str) -> Iterator[Batch]:
-        """The rows of one part, with the fields that every log has and those of the fields named that it has."""
+    def batches(self, part: int, *fields: str, threads: bool = True) -> Iterator[Batch]:
+        """The rows of one part, with the fields that every log has and those of the fields named that it has.
+
+        Args:
+            part: the number of the part.
+            fields: those to be read beside the ones that every log has.
+            threads: whether later batches are read by other threads while this one is used.
+        """
         wanted = {name: column for name, column in self.columns.items() if name in (*REQUIRED, *fields)}
-        return batches(self.parts[part], wanted, self.batch_rows)
+        return batches(self.parts[part], wanted, self.batch_rows, threads=threads)
 
     @cached_property
     def sample(self) -> Transitions:

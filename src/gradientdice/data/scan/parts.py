@@ -56,8 +56,8 @@ class Part(Protocol):
         """Which part of which file this is, as it was when the log was opened."""
         ...
 
-    def tables(self, columns: list[str], batch_rows: int) -> Iterator[pa.Table]:
-        """Its rows as Arrow tables of about this many rows."""
+    def tables(self, columns: list[str], batch_rows: int, *, threads: bool) -> Iterator[pa.Table]:
+        """Its rows as Arrow tables of about this many rows, read by this thread alone or by Arrow's threads too."""
         ...
 
 
@@ -77,7 +77,7 @@ class ArrowPart:
     filter: Expression | None
     name: str
 
-    def tables(self, columns: list[str], batch_rows: int) -> Iterator[pa.Table]:
+    def tables(self, columns: list[str], batch_rows: int, *, threads: bool) -> Iterator[pa.Table]:
         """Its rows; only these columns are read, and row groups that the filter rules out are not."""
         import pyarrow as pa
 
@@ -87,6 +87,7 @@ class ArrowPart:
             filter=self.filter,
             batch_size=batch_rows,
             batch_readahead=READAHEAD,
+            use_threads=threads,
         )
         waiting, rows = [], 0
         for batch in scanner.to_batches():
@@ -112,8 +113,8 @@ class FramePart:
     partition: Any
     name: str
 
-    def tables(self, columns: list[str], batch_rows: int) -> Iterator[pa.Table]:
-        """Its rows."""
+    def tables(self, columns: list[str], batch_rows: int, *, threads: bool) -> Iterator[pa.Table]:
+        """Its rows, which Dask has read."""
         import pyarrow as pa
 
         frame = self.partition.compute() if hasattr(self.partition, "compute") else self.partition
@@ -121,15 +122,16 @@ class FramePart:
             yield pa.Table.from_pandas(frame.iloc[start : start + batch_rows][columns], preserve_index=False)
 
 
-def batches(part: Part, columns: dict[str, str], batch_rows: int) -> Iterator[Batch]:
+def batches(part: Part, columns: dict[str, str], batch_rows: int, *, threads: bool) -> Iterator[Batch]:
     """The rows of a part as checked transitions.
 
     Args:
         part: the part.
         columns: field -> the name of its column, for the fields to be read.
         batch_rows: about how many rows a batch has.
+        threads: whether later batches are read by other threads while this one is used.
     """
-    tables, first, place = part.tables(list(columns.values()), batch_rows), 0, Path(part.name)
+    tables, first, place = part.tables(list(columns.values()), batch_rows, threads=threads), 0, Path(part.name)
     while True:
         table = guarded(place, "a readable part of a log", lambda: next(tables, None))
         if table is None:
