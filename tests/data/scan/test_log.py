@@ -25,6 +25,14 @@ def test_all_rows_come_once_in_order(tmp_path, batch_rows):
         np.testing.assert_array_equal(rows(log, field), getattr(DATA, field))
 
 
+def test_one_thread_reads_the_same_batches(tmp_path):
+    log = gd.scan(written(tmp_path, DATA, cuts=(50, 51), group=20), batch_rows=30)
+    for part in range(len(log.parts)):
+        both = zip(log.batches(part, "episodes"), log.batches(part, "episodes", threads=False), strict=True)
+        for batch, alone in both:
+            np.testing.assert_array_equal(batch.data.rewards, alone.data.rewards)
+
+
 def test_parts_follow_row_groups(tmp_path, monkeypatch):
     monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 100)
     log = gd.scan(written(tmp_path, DATA, group=40))
@@ -36,9 +44,9 @@ def test_only_the_fields_that_are_asked_for_are_read(tmp_path, monkeypatch):
     asked = []
     original = parts.ArrowPart.tables
 
-    def spy(self, columns, batch_rows):
+    def spy(self, columns, batch_rows, *, threads):
         asked.append(columns)
-        return original(self, columns, batch_rows)
+        return original(self, columns, batch_rows, threads=threads)
 
     monkeypatch.setattr(parts.ArrowPart, "tables", spy)
     list(gd.scan(written(tmp_path, DATA)).batches(0, "weights"))

@@ -80,7 +80,8 @@ def _part(shared: tuple[ScannedLog, Pass], content: Any, number: int, name: str)
     log, work = shared
     part = content if hasattr(content, "tables") else FramePart(content, name)
     alone = replace(log, parts=(part,), left_out={0: log.left_out.get(number, 0)})
-    return work.over(number, alone.batches(0, *work.fields))
+    # Other workers have the other cores.
+    return work.over(number, alone.batches(0, *work.fields, threads=False))
 
 
 def _merge(shared: tuple[ScannedLog, Pass], left: Sums, right: Sums) -> Sums:

@@ -50,10 +50,16 @@ class ScannedLog:
     action_names: tuple[str, ...] | None = None
     left_out: Mapping[int, int] = field(default_factory=dict, repr=False)
 
-    def batches(self, part: int, *fields: str) -> Iterator[Batch]:
-        """The rows of one part, with the fields that every log has and those of the fields named that it has."""
+    def batches(self, part: int, *fields: str, threads: bool = True) -> Iterator[Batch]:
+        """The rows of one part, with the fields that every log has and those of the fields named that it has.
+
+        Args:
+            part: the number of the part.
+            fields: those to be read beside the ones that every log has.
+            threads: whether later batches are read by other threads while this one is used.
+        """
         wanted = {name: column for name, column in self.columns.items() if name in (*REQUIRED, *fields)}
-        found = batches(self.parts[part], wanted, self.batch_rows)
+        found = batches(self.parts[part], wanted, self.batch_rows, threads=threads)
         rows = self.left_out.get(part, 0)
         return found if rows == 0 else (batch.without_first(rows) for batch in found)
 

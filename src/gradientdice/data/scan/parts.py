@@ -71,8 +71,8 @@ class Part(Protocol):
         """Which part of which file this is, as it was when the log was opened."""
         ...
 
-    def tables(self, columns: list[str], batch_rows: int) -> Iterator[pa.Table]:
-        """Its rows as Arrow tables of about this many rows."""
+    def tables(self, columns: list[str], batch_rows: int, *, threads: bool) -> Iterator[pa.Table]:
+        """Its rows as Arrow tables of about this many rows, read by this thread alone or by Arrow's threads too."""
         ...
 
 
@@ -92,7 +92,7 @@ class ArrowPart:
     filter: Expression | None
     name: str
 
-    def tables(self, columns: list[str], batch_rows: int) -> Iterator[pa.Table]:
+    def tables(self, columns: list[str], batch_rows: int, *, threads: bool) -> Iterator[pa.Table]:
         """Its rows; only these columns are read, and row groups that the filter rules out are not."""
         import pyarrow as pa
 
@@ -102,6 +102,7 @@ class ArrowPart:
             filter=self.filter,
             batch_size=batch_rows,
             batch_readahead=READAHEAD,
+            use_threads=threads,
         )
         waiting, rows = [], 0
         for batch in scanner.to_batches():
@@ -127,8 +128,8 @@ class FramePart:
     partition: Any
     name: str
 
-    def tables(self, columns: list[str], batch_rows: int) -> Iterator[pa.Table]:
-        """Its rows."""
+    def tables(self, columns: list[str], batch_rows: int, *, threads: bool) -> Iterator[pa.Table]:
+        """Its rows, which Dask has read."""
         import pyarrow as pa
 
         frame = self.partition.compute() if hasattr(self.partition, "compute") else self.partition
@@ -136,15 +137,16 @@ class FramePart:
             yield pa.Table.from_pandas(frame.iloc[start : start + batch_rows][columns], preserve_index=False)
 
 
-def batches(part: Part, columns: dict[str, str], batch_rows: int) -> Iterator[Batch]:
+def batches(part: Part, columns: dict[str, str], batch_rows: int, *, threads: bool) -> Iterator[Batch]:
     """The rows of a part as checked transitions.
 
     Args:
         part: the part.
         columns: field -> the name of its column, for the fields to be read.
         batch_rows: about how many rows a batch has.
+        threads: whether later batches are read by other threads while this one is used.
     """
-    tables, first, place = part.tables(list(columns.values()), batch_rows), 0, Path(part.name)
+    tables, first, place = part.tables(list(columns.values()), batch_rows, threads=threads), 0, Path(part.name)
     while True:
         table = guarded(place, "a readable part of a log", lambda: next(tables, None))
         if table is None:
@@ -161,18 +163,19 @@ def batches(part: Part, columns: dict[str, str], batch_rows: int) -> Iterator[Ba
 def _batch(place: Path, table: pa.Table, columns: dict[str, str], first: int) -> Batch:
     fields: dict[str, np.ndarray] = {}
     for key, name in columns.items():
-        column = table.column(name).combine_chunks()
         if key == "initial_states":
             continue
+        column = _whole(table, name)
         array = (
             _named(column.to_pylist()) if key == "episodes" and _is_text(column) else from_arrow(place, name, column)
         )
-        if np.ma.getmaskarray(array).any():
-            if key != "next_states":
-                row = first_bad_row(np.ma.getmaskarray(array))
-                raise InputError(f"the column {name} has no value in row {row}. Fill or drop such rows.")
-        else:
-            array = np.ma.getdata(array)
+        if isinstance(array, np.ma.MaskedArray):
+            hidden = np.ma.getmaskarray(array)
+            if hidden.any() and key != "next_states":
+                raise InputError(
+                    f"the column {name} has no value in row {first_bad_row(hidden)}. Fill or drop such rows."
+                )
+            array = array if hidden.any() else np.ma.getdata(array)
         fields[key] = array
     starts = _starts(place, table, columns.get("initial_states"))
     return Batch(BatchRows(**fields), starts, first)

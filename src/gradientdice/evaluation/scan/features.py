@@ -91,10 +91,10 @@ def _summed(
 
 
 def _moment_pass(asked: Asked, features: BatchFeatures) -> Make:
-    starts = asked.has_first_states
+    starts, beside = asked.has_first_states, asked.has_spare_cores
 
     def make(spill: Spill | None, discount: float) -> MomentPass:
-        return MomentPass(spill, discount, starts, features=features)
+        return MomentPass(spill, discount, starts, features=features, beside=beside)
 
     return make
 

@@ -27,7 +27,8 @@ from gradientdice.policies import SamplingPolicy, TabularPolicy
 from gradientdice.problem.entrance import explained_starts
 from gradientdice.problem.problem import LARGEST_TABLE, Problem
 from gradientdice.problem.scan.asked import Asked, largest_reward, share_unit
-from gradientdice.problem.scan.cells import CellCodes, usual_rows
+from gradientdice.problem.scan.cell_counts import usual_rows
+from gradientdice.problem.scan.cells import CellCodes
 from gradientdice.problem.scan.counted import CountedLog
 from gradientdice.problem.scan.counts import CountPass, counted_log
 from gradientdice.problem.scan.extent import ExtentPass

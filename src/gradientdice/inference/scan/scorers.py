@@ -180,9 +180,12 @@ class LinearScorer:
 
     def rows(self, data: Transitions) -> RowScores:
         """The part of some rows."""
-        found = row_influence(self.fit, self.features.rows(data))
-        shares = data.row_weights * (found.raw - self._mean()) / self.fit.moments.weight
-        return RowScores(self.row_share * found.ratio, shares, found.residual)
+        ratio, raw, residual = np.empty((3, len(data)))
+        for rows, design in self.features.chunks(data):
+            found = row_influence(self.fit, design)
+            ratio[rows], raw[rows], residual[rows] = found.ratio, found.raw, found.residual
+        shares = data.row_weights * (raw - self._mean) / self.fit.moments.weight
+        return RowScores(self.row_share * ratio, shares, residual)
 
     @property
     def has_starts(self) -> bool:
@@ -216,6 +219,7 @@ class LinearScorer:
         ended = scale * self.moments.next_gram[-1, :-1]
         return float(ended @ self.fit.solution.ratio_params), float(ended @ self.fit.adjoint.ratio)
 
+    @cached_property
     def _mean(self) -> float:
         """The mean of IF, before it is centred, over the log's rows: of moments alone, since it is quadratic in x."""
         fit, adjoint, used = self.fit, self.fit.adjoint, self.fit.moments

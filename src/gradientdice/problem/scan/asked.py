@@ -50,6 +50,11 @@ class Asked:
         columns = self.log.columns
         return "initial_states" not in columns and "episodes" in columns and self.log.sample.time_order is not None
 
+    @property
+    def has_spare_cores(self) -> bool:
+        """Whether a pass may use a second thread: a worker of a cluster has one core, and others beside it."""
+        return self.log.client is None
+
     def summed(self, make: Callable[[Spill | None], SumsPass]) -> Sums:
         """The sums of a pass over the whole log; where its episodes come in no order, by way of the disk."""
         work = make(None)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -23,6 +25,11 @@ from gradientdice.problem.scan.asked import Asked, as_asked
 from gradientdice.problem.scan.counts import CountPass, counted_log
 from gradientdice.problem.scan.facts import COLUMNS, FactsCounter, FactsPass
 
+# Features are made of so many rows at a time: with tens of features they stay in the processor's caches, and their
+# memory is used again for the next ones.
+CHUNK_ROWS = 1 << 12
+# Where nothing is drawn: to make a generator takes as long as some chunks' products.
+UNUSED = np.random.default_rng(0)
 # Sums over current rows; those over following rows are `next_gram`.
 OWN_SUMS = ("gram", "mean", "reward")
 
@@ -47,11 +54,12 @@ class BatchFeatures:
     state_type: np.dtype
     vectors: bool
 
-    def rows(self, data: Transitions) -> Design:
-        """The feature rows of some transitions."""
-        rng = self._rng(data.next_states)
-        known = LogFeatures(absorbing=self.absorbing)
-        return feature_rows(data, self.policy, self.functions, slice(None), rng, known)
+    def chunks(self, data: Transitions) -> Iterator[tuple[slice, Design]]:
+        """Which rows, and their feature rows, until all transitions have come."""
+        for first in range(0, len(data), CHUNK_ROWS):
+            rows = slice(first, first + CHUNK_ROWS)
+            known = LogFeatures(absorbing=self.absorbing)
+            yield rows, feature_rows(data, self.policy, self.functions, rows, self._rng(data.next_states[rows]), known)
 
     def starts(self, states: Num[np.ndarray, "m ..."]) -> Rows:
         """Those of some initial states, without the absorbing state's feature, which is 0."""
@@ -62,6 +70,8 @@ class BatchFeatures:
         return (numbers if self.vectors else numbers[:, 0]).astype(self.state_type)
 
     def _rng(self, states: np.ndarray) -> np.random.Generator:
+        if not isinstance(self.policy, SamplingPolicy):
+            return UNUSED
         return np.random.default_rng([self.seed, zlib.crc32(np.ascontiguousarray(states).tobytes())])
 
 
@@ -71,9 +81,11 @@ class MomentPass(FactsPass):
 
     Attributes:
         features: of batches; with a feature for the absorbing state if the log says where episodes end.
+        beside: whether products are formed in a thread of their own, beside the one that makes features.
     """
 
     features: BatchFeatures = field(kw_only=True)
+    beside: bool = field(kw_only=True)
 
     @property
     def kind(self) -> str:
@@ -99,7 +111,7 @@ class MomentPass(FactsPass):
 class _Counter(FactsCounter):
     def __init__(self, work: MomentPass) -> None:
         super().__init__(work)
-        self._features = work.features
+        self._features, self._beside = work.features, work.beside
         self._sums: MomentSums | None = None
         self._following = np.zeros((0, 0))
         policy = work.features.policy
@@ -108,16 +120,23 @@ class _Counter(FactsCounter):
     def add(self, batch: Batch) -> None:
         """Adds the rows of a batch."""
         super().add(batch)
-        design = self._features.rows(batch.data)
+        chunks = (design for _, design in self._features.chunks(batch.data))
+        if self._beside:
+            _for_each_beside(self._add_chunk, chunks)
+        else:
+            for design in chunks:
+                self._add_chunk(design)
+        actions = batch.data.actions
+        if len(self._actions) and actions.ndim == 1 and actions.dtype.kind in "iu":
+            known = (actions >= 0) & (actions < len(self._actions)) & (batch.data.row_weights > 0)
+            self._actions += np.bincount(actions[known], minlength=len(self._actions))
+
+    def _add_chunk(self, design: Design) -> None:
         if self._sums is None:
             self._sums = MomentSums.zero(design.width)
             self._following = np.zeros((design.width, design.width))
         self._sums.add(design)
         add_product(self._following, design.following, design.current, design.weights)
-        actions = batch.data.actions
-        if len(self._actions) and actions.ndim == 1 and actions.dtype.kind in "iu":
-            known = (actions >= 0) & (actions < len(self._actions)) & (batch.data.row_weights > 0)
-            self._actions += np.bincount(actions[known], minlength=len(self._actions))
 
     def sums(self) -> Sums:
         """What they come to."""
@@ -127,6 +146,18 @@ class _Counter(FactsCounter):
         actions = {"actions": self._actions} if len(self._actions) else {}
         weight = np.array([self._sums.weight])
         return {**super().sums(), **moments, **actions, "next_gram": self._following, "weight": weight}
+
+
+def _for_each_beside(use: Callable[[Design], None], made: Iterator[Design]) -> None:
+    """Uses one after the other, in their order, in a second thread, while the next one is made in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        waiting: Future[None] | None = None
+        for one in made:
+            if waiting is not None:
+                waiting.result()
+            waiting = thread.submit(use, one)
+        if waiting is not None:
+            waiting.result()
 
 
 def whole_moments(features: BatchFeatures, sums: Sums, some: Transitions) -> tuple[Moments, BatchFeatures]:
@@ -149,7 +180,8 @@ def whole_moments(features: BatchFeatures, sums: Sums, some: Transitions) -> tup
         initial = sums["initial"] / weight
         initial = np.append(initial, 0.0) if features.absorbing else initial
         moments = replace(moments, initial=initial, initial_weight=weight)
-    return moments.with_log(features.functions, features.rows(some)), features
+    _, design = next(features.chunks(some))
+    return moments.with_log(features.functions, design), features
 
 
 def batch_features(asked: Asked, functions: LinearFunctions) -> BatchFeatures:
@@ -195,5 +227,5 @@ def moments_of_scan(log: ScannedLog, policy: Policy, functions: LinearFunctions,
         return Moments.from_transitions(counted_log(functions, sums), policy, functions, seed=seed)
     asked = as_asked(log, policy, functions, seed, Run())
     features, starts = batch_features(asked, functions), asked.has_first_states
-    sums = asked.summed(lambda spill: MomentPass(spill, starts=starts, features=features))
+    sums = asked.summed(lambda spill: MomentPass(spill, starts=starts, features=features, beside=asked.has_spare_cores))
     return finished_moments(asked, features, sums)[0]
