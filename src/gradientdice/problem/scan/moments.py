@@ -8,20 +8,25 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.data.scan.log import ScannedLog
-from gradientdice.data.scan.parts import Batch
+from gradientdice.accelerator import closed_form_devices, may_have_devices
+from gradientdice.data.scan.log import BATCH_ROWS, ScannedLog
+from gradientdice.data.scan.parts import PART_ROWS, Batch
 from gradientdice.data.scan.passes import Run, Sums
+from gradientdice.data.split import some_rows
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
-from gradientdice.functions import FeatureMap, LinearFunctions, Tabular
+from gradientdice.functions import FeatureMap, FittedKernel, LinearFeatures, LinearFunctions, Tabular
+from gradientdice.functions.device_features import DeviceFeatures
 from gradientdice.functions.kernel import unlogged_action_message
 from gradientdice.functions.rows import DenseRows, Rows, add_product
 from gradientdice.policies import Policy, SamplingPolicy, StatePolicy
 from gradientdice.problem.design import Design, LogFeatures, feature_rows, fit_functions
+from gradientdice.problem.device_sums import DeviceSums
 from gradientdice.problem.moments import Moments, MomentSums, weighted_sum
 from gradientdice.problem.scan.asked import Asked, as_asked
 from gradientdice.problem.scan.counts import CountPass, counted_log
 from gradientdice.problem.scan.facts import COLUMNS, FactsCounter, FactsPass
+from gradientdice.problem.stream import BYTES
 
 # Sums over current rows; those over following rows are `next_gram`.
 OWN_SUMS = ("gram", "mean", "reward")
@@ -47,11 +52,22 @@ class BatchFeatures:
     state_type: np.dtype
     vectors: bool
 
-    def rows(self, data: Transitions) -> Design:
-        """The feature rows of some transitions."""
+    def rows(self, data: Transitions, on_device: DeviceFeatures | None = None) -> Design:
+        """The feature rows of some transitions; with `on_device` a device makes them."""
         rng = self._rng(data.next_states)
         known = LogFeatures(absorbing=self.absorbing)
-        return feature_rows(data, self.policy, self.functions, slice(None), rng, known)
+        return feature_rows(data, self.policy, on_device or self.functions, slice(None), rng, known)
+
+    def on_device(self, data: Transitions) -> DeviceFeatures | None:
+        """What makes the rows of batches like this one on a device; None for NumPy."""
+        functions = self.functions
+        if not (isinstance(functions, (LinearFeatures, FittedKernel)) and may_have_devices()):
+            return None
+        width, size = self.rows(some_rows(data, np.arange(1))).width, min(len(data), BATCH_ROWS)
+        # Where a batch is full, its part goes on; two products of all rows, one sum of each, the rows of a batch.
+        total = PART_ROWS if len(data) >= BATCH_ROWS else len(data)
+        devices = closed_form_devices(4.0 * total * width**2, BYTES * 2 * (2 * width**2 + size * width))
+        return None if devices is None else DeviceFeatures.of(functions, devices, size)
 
     def starts(self, states: Num[np.ndarray, "m ..."]) -> Rows:
         """Those of some initial states, without the absorbing state's feature, which is 0."""
@@ -100,7 +116,8 @@ class _Counter(FactsCounter):
     def __init__(self, work: MomentPass) -> None:
         super().__init__(work)
         self._features = work.features
-        self._sums: MomentSums | None = None
+        self._sums: MomentSums | DeviceSums | None = None
+        self._on_device: DeviceFeatures | None = None
         self._following = np.zeros((0, 0))
         policy = work.features.policy
         self._actions = np.zeros(0 if isinstance(policy, SamplingPolicy) else policy.num_actions)
@@ -108,25 +125,36 @@ class _Counter(FactsCounter):
     def add(self, batch: Batch) -> None:
         """Adds the rows of a batch."""
         super().add(batch)
-        design = self._features.rows(batch.data)
         if self._sums is None:
-            self._sums = MomentSums.zero(design.width)
-            self._following = np.zeros((design.width, design.width))
-        self._sums.add(design)
-        add_product(self._following, design.following, design.current, design.weights)
+            self._on_device = self._features.on_device(batch.data)
+        design = self._features.rows(batch.data, self._on_device)
+        own = self._sums = self._begun(design.width) if self._sums is None else self._sums
+        own.add(design)
+        if isinstance(own, MomentSums):
+            add_product(self._following, design.following, design.current, design.weights)
         actions = batch.data.actions
         if len(self._actions) and actions.ndim == 1 and actions.dtype.kind in "iu":
             known = (actions >= 0) & (actions < len(self._actions)) & (batch.data.row_weights > 0)
             self._actions += np.bincount(actions[known], minlength=len(self._actions))
 
+    def _begun(self, width: int) -> MomentSums | DeviceSums:
+        if self._on_device is not None:
+            return DeviceSums(self._on_device.place.devices, width)
+        self._following = np.zeros((width, width))
+        return MomentSums.zero(width)
+
     def sums(self) -> Sums:
         """What they come to."""
         if self._sums is None:
             return super().sums()
-        moments = {name: getattr(self._sums, name) for name in OWN_SUMS}
+        own, following = self._sums, self._following
+        if isinstance(own, DeviceSums):
+            gram, following, mean, reward, total = own.totals(np.ones(1))
+            own = MomentSums(gram, mean, reward, total)
+        moments = {name: getattr(own, name) for name in OWN_SUMS}
         actions = {"actions": self._actions} if len(self._actions) else {}
-        weight = np.array([self._sums.weight])
-        return {**super().sums(), **moments, **actions, "next_gram": self._following, "weight": weight}
+        weight = np.array([own.weight])
+        return {**super().sums(), **moments, **actions, "next_gram": following, "weight": weight}
 
 
 def whole_moments(features: BatchFeatures, sums: Sums, some: Transitions) -> tuple[Moments, BatchFeatures]:
