@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gradientdice.errors import InputError
+from gradientdice.functions.device_rows import DeviceRows, TakenRows
 
 # Factoring the dense matrices of a larger table takes minutes; what can be solved sparsely takes seconds.
 LARGEST_DENSE = 2048
@@ -121,7 +122,7 @@ class BlockRows(NamedTuple):
 
 
 LearnerRows = DenseRows | SparseRows  # what the compiled learners take
-Rows = LearnerRows | BlockRows
+Rows = LearnerRows | BlockRows | DeviceRows | TakenRows
 
 
 def cross_product(
@@ -213,4 +214,4 @@ def sparse_or_dense(matrix: np.ndarray) -> LearnerRows:
 
 def plain(rows: Rows) -> LearnerRows:
     """Rows in a form that the compiled learners take."""
-    return DenseRows(rows.matrix(rows.width)) if isinstance(rows, BlockRows) else rows
+    return rows if isinstance(rows, (DenseRows, SparseRows)) else DenseRows(rows.matrix(rows.width))

@@ -26,6 +26,7 @@ from gradientdice.mdp import TabularMDP
 from gradientdice.policies import Policy
 from gradientdice.problem.absorbing import loop_weight
 from gradientdice.problem.design import Design, self_loop
+from gradientdice.problem.device_sums import DeviceSums
 from gradientdice.problem.logged import require_logged
 from gradientdice.problem.stream import CHUNK_ROWS, LogDesign
 
@@ -240,6 +241,11 @@ class Moments:
     @classmethod
     def from_design(cls, log: LogDesign) -> Moments:
         """The moments of a log's feature rows."""
+        if log.devices is not None:
+            sums = DeviceSums(log.devices, log.width)
+            for _, design in log.chunks():
+                sums.add(design)
+            return MomentSums.on_device(sums, np.ones(1)).completed(log, log.first)
         moments, design = None, None
         for _, design in log.chunks():
             part = cls.from_rows(design.current, design.following, design.rewards, design.weights, design.width)
@@ -312,6 +318,12 @@ class MomentSums:
             total = getattr(self, name)
             total += getattr(other, name)
         self.weight += other.weight
+
+    @staticmethod
+    def on_device(sums: DeviceSums, chosen: Float[np.ndarray, " F"]) -> Moments:
+        """The moments of some folds: those whose share is 1, not 0."""
+        gram, following, mean, reward, weight = sums.totals(chosen)
+        return MomentSums(gram, mean, reward, weight).moments(following)
 
     def moments(self, following: Float[np.ndarray, "K K"]) -> Moments:
         """With the sum over following rows; all sums become means, in place."""

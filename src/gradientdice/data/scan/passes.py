@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gradientdice.checkpoint import load_checkpoint, save_checkpoint
+from gradientdice.data.scan.ahead import read_ahead
 from gradientdice.data.scan.log import ScannedLog, fingerprint
 from gradientdice.data.scan.parts import Batch
 from gradientdice.progress import working
@@ -128,7 +129,7 @@ def _blocks(log: ScannedLog, work: Pass, done: int) -> Iterator[tuple[Sums, int]
 
 def part_sums(log: ScannedLog, work: Pass, part: int) -> Sums:
     """The sums of one part."""
-    return work.over(part, log.batches(part, *work.fields))
+    return work.over(part, read_ahead(log.batches(part, *work.fields)))
 
 
 def _identity(log: ScannedLog, work: Pass) -> dict[str, Any]:

@@ -56,7 +56,8 @@ class PairRows:
     def scores(self, data: Transitions) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         """τ, and r + γV' − Q: where ended episodes restart, V' after an end is left out."""
         pair = self.pair
-        ratio, q, following = predictions(pair, self.features.rows(data))
+        parts = [predictions(pair, design) for _, design in self.features.chunks(data)]
+        ratio, q, following = (np.concatenate(own) for own in zip(*parts, strict=True))
         following = np.where(data.ended, 0.0, following) if self.restarts else following
         level = (1 - pair.discount) * pair.level
         return self.share * ratio, data.rewards + pair.discount * following - q - level

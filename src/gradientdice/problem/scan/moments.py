@@ -10,20 +10,24 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.data.scan.log import ScannedLog
-from gradientdice.data.scan.parts import Batch
+from gradientdice.accelerator import closed_form_devices, may_have_devices
+from gradientdice.data.scan.log import BATCH_ROWS, ScannedLog
+from gradientdice.data.scan.parts import PART_ROWS, Batch
 from gradientdice.data.scan.passes import Run, Sums
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
-from gradientdice.functions import FeatureMap, LinearFunctions, Tabular
+from gradientdice.functions import FeatureMap, FittedKernel, LinearFeatures, LinearFunctions, Tabular
+from gradientdice.functions.device_features import DeviceFeatures
 from gradientdice.functions.kernel import unlogged_action_message
 from gradientdice.functions.rows import DenseRows, Rows, add_product
 from gradientdice.policies import Policy, SamplingPolicy, StatePolicy
 from gradientdice.problem.design import Design, LogFeatures, feature_rows, fit_functions
+from gradientdice.problem.device_sums import DeviceSums
 from gradientdice.problem.moments import Moments, MomentSums, weighted_sum
 from gradientdice.problem.scan.asked import Asked, as_asked
 from gradientdice.problem.scan.counts import CountPass, counted_log
 from gradientdice.problem.scan.facts import COLUMNS, FactsCounter, FactsPass
+from gradientdice.problem.stream import BYTES
 
 # Features are made of so many rows at a time: with tens of features they stay in the processor's caches, and their
 # memory is used again for the next ones.
@@ -58,8 +62,31 @@ class BatchFeatures:
         """Which rows, and their feature rows, until all transitions have come."""
         for first in range(0, len(data), CHUNK_ROWS):
             rows = slice(first, first + CHUNK_ROWS)
-            known = LogFeatures(absorbing=self.absorbing)
-            yield rows, feature_rows(data, self.policy, self.functions, rows, self._rng(data.next_states[rows]), known)
+            yield rows, self._rows(data, self.functions, rows)
+
+    def on_device(self, data: Transitions, made: DeviceFeatures) -> Design:
+        """The feature rows of some transitions, made by a device all at once."""
+        return self._rows(data, made, slice(None))
+
+    def device_for(self, data: Transitions) -> DeviceFeatures | None:
+        """What makes the rows of batches like this one on a device; None for NumPy.
+
+        A policy that samples draws for each chunk, and another cut into chunks would be another draw.
+        """
+        functions = self.functions
+        if not (isinstance(functions, (LinearFeatures, FittedKernel)) and may_have_devices()):
+            return None
+        if isinstance(self.policy, SamplingPolicy):
+            return None
+        width, size = self._rows(data, functions, slice(0, 1)).width, min(len(data), BATCH_ROWS)
+        # Where a batch is full, its part goes on; two products of all rows, one sum of each, the rows of a batch.
+        total = PART_ROWS if len(data) >= BATCH_ROWS else len(data)
+        devices = closed_form_devices(4.0 * total * width**2, BYTES * 2 * (2 * width**2 + size * width))
+        return None if devices is None else DeviceFeatures.of(functions, devices, size)
+
+    def _rows(self, data: Transitions, functions: FeatureMap, rows: slice) -> Design:
+        known = LogFeatures(absorbing=self.absorbing)
+        return feature_rows(data, self.policy, functions, rows, self._rng(data.next_states[rows]), known)
 
     def starts(self, states: Num[np.ndarray, "m ..."]) -> Rows:
         """Those of some initial states, without the absorbing state's feature, which is 0."""
@@ -112,7 +139,8 @@ class _Counter(FactsCounter):
     def __init__(self, work: MomentPass) -> None:
         super().__init__(work)
         self._features, self._beside = work.features, work.beside
-        self._sums: MomentSums | None = None
+        self._sums: MomentSums | DeviceSums | None = None
+        self._on_device: DeviceFeatures | None = None
         self._following = np.zeros((0, 0))
         policy = work.features.policy
         self._actions = np.zeros(0 if isinstance(policy, SamplingPolicy) else policy.num_actions)
@@ -120,32 +148,46 @@ class _Counter(FactsCounter):
     def add(self, batch: Batch) -> None:
         """Adds the rows of a batch."""
         super().add(batch)
-        chunks = (design for _, design in self._features.chunks(batch.data))
-        if self._beside:
-            _for_each_beside(self._add_chunk, chunks)
+        if self._sums is None:
+            self._on_device = self._features.device_for(batch.data)
+        if self._on_device is not None:
+            self._add_chunk(self._features.on_device(batch.data, self._on_device))
         else:
-            for design in chunks:
-                self._add_chunk(design)
+            chunks = (design for _, design in self._features.chunks(batch.data))
+            if self._beside:
+                _for_each_beside(self._add_chunk, chunks)
+            else:
+                for design in chunks:
+                    self._add_chunk(design)
         actions = batch.data.actions
         if len(self._actions) and actions.ndim == 1 and actions.dtype.kind in "iu":
             known = (actions >= 0) & (actions < len(self._actions)) & (batch.data.row_weights > 0)
             self._actions += np.bincount(actions[known], minlength=len(self._actions))
 
     def _add_chunk(self, design: Design) -> None:
-        if self._sums is None:
-            self._sums = MomentSums.zero(design.width)
-            self._following = np.zeros((design.width, design.width))
-        self._sums.add(design)
-        add_product(self._following, design.following, design.current, design.weights)
+        own = self._sums = self._begun(design.width) if self._sums is None else self._sums
+        own.add(design)
+        if isinstance(own, MomentSums):
+            add_product(self._following, design.following, design.current, design.weights)
+
+    def _begun(self, width: int) -> MomentSums | DeviceSums:
+        if self._on_device is not None:
+            return DeviceSums(self._on_device.place.devices, width)
+        self._following = np.zeros((width, width))
+        return MomentSums.zero(width)
 
     def sums(self) -> Sums:
         """What they come to."""
         if self._sums is None:
             return super().sums()
-        moments = {name: getattr(self._sums, name) for name in OWN_SUMS}
+        own, following = self._sums, self._following
+        if isinstance(own, DeviceSums):
+            gram, following, mean, reward, total = own.totals(np.ones(1))
+            own = MomentSums(gram, mean, reward, total)
+        moments = {name: getattr(own, name) for name in OWN_SUMS}
         actions = {"actions": self._actions} if len(self._actions) else {}
-        weight = np.array([self._sums.weight])
-        return {**super().sums(), **moments, **actions, "next_gram": self._following, "weight": weight}
+        weight = np.array([own.weight])
+        return {**super().sums(), **moments, **actions, "next_gram": following, "weight": weight}
 
 
 def _for_each_beside(use: Callable[[Design], None], made: Iterator[Design]) -> None:

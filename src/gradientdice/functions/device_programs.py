@@ -1,0 +1,74 @@
+"""Feature rows and what is made of them, compiled by JAX. Called inside `double_precision`, with data as arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+
+@partial(jax.jit, static_argnames="traced")
+def feature_rows(
+    traced: Callable[..., Any] | None,
+    arrays: tuple[Any, ...],
+    inputs: Float[Array, "m n d"],
+    weights: Float[Array, "n A"],
+    absorbing: Float[Array, " n"] | None,
+) -> Float[Array, "n K"]:
+    """Rows φ ⊗ weights, with the absorbing state's indicator behind them.
+
+    Args:
+        traced: from inputs (n, d) and `arrays` to features; None if the inputs are the features.
+        arrays: of the features.
+        inputs: several for each row, over which the features are averaged.
+        weights: of the block of each action.
+        absorbing: 1 in the absorbing state; None if there is none.
+    """
+    base: Any = inputs[0] if traced is None else sum(traced(part, *arrays) for part in inputs) / len(inputs)
+    rows = (weights[:, :, None] * base[:, None, :]).reshape(len(weights), -1)
+    return rows if absorbing is None else jnp.concatenate([rows, absorbing[:, None]], axis=1)
+
+
+@jax.jit
+def predictions(rows: Float[Array, "n K"], params: Float[Array, "K r"]) -> Float[Array, "n r"]:
+    """x·params for each row."""
+    return jnp.matmul(rows, params, precision="highest")
+
+
+@partial(jax.jit, donate_argnums=0)
+def added(
+    sums: tuple[Any, Any, Any, Any],
+    current: Float[Array, "n K"],
+    following: Float[Array, "n K"],
+    rewards: Float[Array, " n"],
+    weights: Float[Array, " n"],
+    folds: Int[Array, " n"],
+) -> tuple[tuple[Any, Any, Any, Any], Any]:
+    """The sums Σ w x xᵀ, Σ w x̄' xᵀ, Σ w x and Σ w r x of each fold, with those of some rows added to them.
+
+    The number that comes with them is there once they are: unlike the sums, it is not used up by the next call.
+    """
+
+    def one(fold: Any, sums: tuple[Any, Any, Any, Any]) -> tuple[Any, Any, Any, Any]:
+        gram, after, mean, reward = sums
+        scaled = current * jnp.where(folds == fold, weights, 0.0)[:, None]
+        return (
+            gram.at[fold].add(jnp.matmul(current.T, scaled, precision="highest")),
+            after.at[fold].add(jnp.matmul(following.T, scaled, precision="highest")),
+            mean.at[fold].add(scaled.sum(axis=0)),
+            reward.at[fold].add(jnp.matmul(rewards, scaled, precision="highest")),
+        )
+
+    return lax.fori_loop(0, len(sums[0]), one, sums), weights.sum()
+
+
+@jax.jit
+def totals(sums: tuple[Any, Any, Any, Any], chosen: Float[Array, " F"]) -> tuple[Any, Any, Any, Any]:
+    """The sums of some folds together: those whose share is 1, not 0."""
+    gram, after, mean, reward = (jnp.tensordot(chosen, part, axes=1, precision="highest") for part in sums)
+    return gram, after, mean, reward
