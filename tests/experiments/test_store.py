@@ -52,7 +52,7 @@ def test_a_part_has_its_checksum_before_its_name(folder, monkeypatch):
 
 
 def test_what_a_killed_process_left_is_no_part(folder):
-    (folder / "parts" / ".0123456789abcdef.json").write_text('[1, 2')
+    (folder / "parts" / ".0123456789abcdef.json").write_text("[1, 2")
     assert ResultStore(folder, "small", SETTINGS).part("one.json").exists()
 
 

@@ -269,10 +269,13 @@ class Transitions:
             if (self.weights < 0).any():
                 row = first_bad_row(self.weights < 0)
                 raise InputError(f"weights must not be negative; row {row} is {self.weights[row]!r:.60}.")
-            if self.weights.sum() <= 0:
-                raise InputError("weights are all zero: at least one row must count.")
+            self._require_weight()
         if self.terminated is not None and self.truncated is not None and (self.terminated & self.truncated).any():
             self._set("truncated", self.truncated & ~self.terminated)
+
+    def _require_weight(self) -> None:
+        if self.weights is not None and self.weights.sum() <= 0:
+            raise InputError("weights are all zero: at least one row must count.")
 
     def _check_words(self) -> None:
         for name, codes in (("action_names", self.actions), ("state_names", self.states)):

@@ -117,6 +117,7 @@ def evaluate(
     """
     method = SkewInterval() if interval is None else require_method(interval)
     intervals = Intervals(method, require_confidence(confidence), required=interval is not None)
+    effort = require_effort(effort)
     if isinstance(data, ScannedLog):
         if isinstance(discount, (Sequence, np.ndarray)):
             raise InputError("A scanned log is evaluated at one discount: call evaluate for each, or load the log.")
@@ -129,10 +130,10 @@ def evaluate(
         if estimator is not None:
             raise InputError("Several discounts are for the default: leave estimator= out, or give one discount.")
         discounts = require_discounts(discount)
-        problem = Problem(data, policy, functions, seed, searching(discounts[0]), progress, require_effort(effort))
+        problem = Problem(data, policy, functions, seed, searching(discounts[0]), progress, effort)
         return DiscountCurve(tuple(evaluate_discounts(problem, discounts, intervals, solver)))
     chosen = chosen_estimator(estimator, discount)
-    problem = Problem(data, policy, functions, seed, searching(chosen.discount), progress, require_effort(effort))
+    problem = Problem(data, policy, functions, seed, searching(chosen.discount), progress, effort)
     return evaluate_problem(problem, chosen, intervals, solver)
 
 

@@ -118,8 +118,8 @@ class ResultStore:
 def _is_whole(path: Path) -> bool:
     """Whether a part is the one that was written.
 
-    One of an earlier version has no checksum, and must be readable: JSON as a whole, Parquet by its first and last bytes
-    and its description.
+    One of an earlier version has no checksum, and must be readable: JSON as a whole, Parquet by its first and last
+    bytes and its description.
     """
     try:
         if _checksum_of(path).exists():

@@ -7,6 +7,7 @@ them are reduced in one order wherever they are computed.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 PART_ROWS = 1 << 22
 # So many batches are decoded ahead of the one that is used.
 READAHEAD = 4
+
+
+@dataclass(frozen=True, eq=False)
+class SomeRows(Transitions):
+    """Rows of a log that need not count, as long as others do."""
+
+    def _require_weight(self) -> None:
+        pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +79,19 @@ class ArrowPart:
         schema: the columns of the whole dataset: those of a file may have narrower types.
         filter: which rows are part of the log; None is all.
         name: see `Part`.
+        version: which file this was when the log was opened, see `version_of`.
     """
 
     fragment: Fragment
     schema: pa.Schema
     filter: Expression | None
     name: str
+    version: tuple[int, int, int] | None = None
+
+    @property
+    def path(self) -> str:
+        """The file; empty where there is none."""
+        return getattr(self.fragment, "path", "")
 
     def tables(self, columns: list[str], batch_rows: int) -> Iterator[pa.Table]:
         """Its rows; only these columns are read, and row groups that the filter rules out are not."""
@@ -121,6 +137,15 @@ class FramePart:
             yield pa.Table.from_pandas(frame.iloc[start : start + batch_rows][columns], preserve_index=False)
 
 
+def version_of(path: str) -> tuple[int, int, int] | None:
+    """Which file this is: its number on the disk, its size and its time of change; None if it is not on a disk here."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
 def batches(part: Part, columns: dict[str, str], batch_rows: int) -> Iterator[Batch]:
     """The rows of a part as checked transitions.
 
@@ -149,9 +174,8 @@ def _batch(place: Path, table: pa.Table, columns: dict[str, str], first: int) ->
         column = table.column(name).combine_chunks()
         if key == "initial_states":
             continue
-        array = (
-            _named(column.to_pylist()) if key == "episodes" and _is_text(column) else from_arrow(place, name, column)
-        )
+        words = key == "episodes" and _is_text(column) and not column.null_count
+        array = _named(column.to_pylist()) if words else from_arrow(place, name, column)
         if np.ma.getmaskarray(array).any():
             if key != "next_states":
                 row = first_bad_row(np.ma.getmaskarray(array))
@@ -160,7 +184,7 @@ def _batch(place: Path, table: pa.Table, columns: dict[str, str], first: int) ->
             array = np.ma.getdata(array)
         fields[key] = array
     starts = _starts(place, table, columns.get("initial_states"))
-    return Batch(Transitions(**fields), starts, first)
+    return Batch(SomeRows(**fields), starts, first)
 
 
 def _starts(place: Path, table: pa.Table, name: str | None) -> np.ndarray | None:
@@ -177,9 +201,10 @@ def _starts(place: Path, table: pa.Table, name: str | None) -> np.ndarray | None
     states = from_arrow(place, name, column)
     if np.ma.getmaskarray(states).any():
         raise InputError(f"the column {name} has a row without a value. Fill or drop such rows.")
-    # Checked as any states are.
+    # Checked as those of any log are.
     states = np.ma.getdata(states)
-    return Transitions(states, np.zeros(len(states)), np.zeros(len(states)), states).states
+    row = np.zeros((1, *states.shape[1:]))
+    return Transitions(row, [0], [0.0], row, initial_states=states).initial_states
 
 
 def _whole(table: pa.Table, name: str) -> pa.Array:
