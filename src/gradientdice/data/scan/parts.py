@@ -32,7 +32,6 @@ PART_ROWS = 1 << 22
 READAHEAD = 4
 
 
-@dataclass(frozen=True, eq=False)
 class SomeRows(Transitions):
     """Rows of a log that need not count, as long as others do."""
 

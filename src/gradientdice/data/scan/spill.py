@@ -47,7 +47,7 @@ class Spill:
         make_folder(self.folder)
         files = zip(NAMES, (np.append(index, _crc(index)), ids, runs), strict=True)
         for name, array in reversed(list(files)):  # the index comes last: what it tells of is there
-            write_atomically(self._path(part, name), lambda place, array=array: _save(place, array))
+            write_atomically(self._path(part, name), lambda place, array=array: save_array(place, array))
 
     def buckets(self) -> Iterator[tuple[Int[np.ndarray, " m"], Float[np.ndarray, "m k"]]]:
         """The runs of one bucket after the other: those of an episode together, in the order of the log."""
@@ -87,7 +87,7 @@ class Spill:
 WHOLE = "the whole file that was written: delete the folder of the checkpoint to start anew"
 
 
-def _save(place: Path, array: np.ndarray) -> None:
+def save_array(place: Path, array: np.ndarray) -> None:
     """Writes an array through Python: NumPy's own way into a file does not notice a full disk."""
     with place.open("wb") as file:
         np.lib.format.write_array(SimpleNamespace(write=file.write), array, allow_pickle=False)  # pyright: ignore
