@@ -154,6 +154,7 @@ def _methods(folder: Path) -> Iterator[RightCall]:
     yield _call(estimate.report, path=folder / "report.html", force=True)
     yield _call(gd.Moments.exact, policy=policy)
     yield _call(gd.Moments.from_transitions)
+    yield from _of_scanned_logs(folder)
     yield _call(mdp.sample, n=3)
     yield _call(mdp.rollout, policy=pairs)
     for method in (mdp.value, mdp.occupancy, mdp.q_values, mdp.ratio):
@@ -163,6 +164,20 @@ def _methods(folder: Path) -> Iterator[RightCall]:
     yield _call(gd.SamplingPolicy(lambda states, rng: np.zeros((len(states), 1))).sample, states=rows, rng=rng)
     yield _call(gd.PrimalDual.paper)
     yield _call(gd.MLP.paper)
+
+
+def _of_scanned_logs(folder: Path) -> Iterator[RightCall]:
+    log = gd.scan(_saved(folder, "good.parquet"), batch_rows=30)
+
+    def evaluated(**given: Any) -> gd.Estimate:
+        return gd.evaluate(given.pop("log"), **given)
+
+    # The log itself is not given nonsense here: that is tried where it is in memory.
+    names = [name for name in inspect.signature(gd.evaluate).parameters if name != "data"]
+    given = {"log": log, "policy": _usual()["policy"], "discount": 0.5, "estimator": None, "progress": False}
+    evaluated.__qualname__ = "evaluate(scan(…))"
+    yield RightCall(evaluated, given, names)
+    yield _call(gd.Moments.from_transitions, data=log)
 
 
 def _used() -> Iterator[RightCall]:

@@ -60,7 +60,7 @@ def client() -> Iterator:
 
 @pytest.mark.slow
 def test_the_same_bits_as_here(tmp_path, monkeypatch, client):
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     folder = written(tmp_path / "log", DATA, cuts=(100, 201), group=30)
     here, there = gd.scan(folder, batch_rows=13), gd.scan(folder, batch_rows=13, client=client)
     assert len(here.parts) > 8
@@ -71,7 +71,7 @@ def test_the_same_bits_as_here(tmp_path, monkeypatch, client):
 
 @pytest.mark.slow
 def test_features_and_checkpoints_from_another_number_of_workers(tmp_path, monkeypatch, client):
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     folder = written(tmp_path / "log", DATA, group=30)
     here, there = gd.scan(folder, batch_rows=13), gd.scan(folder, batch_rows=13, client=client)
     policy, functions = as_function(TARGET), features()
@@ -135,7 +135,7 @@ def test_episodes_in_no_order_are_refused_by_name(tmp_path, client):
 @pytest.mark.parametrize("seed", range(3))
 def test_workers_that_are_killed_change_nothing(tmp_path, monkeypatch, seed):
     """SIGKILL to a random worker again and again while passes run; the nanny starts another."""
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     folder = written(tmp_path / "log", DATA, group=12)
     slow = gd.LinearFeatures(_slow_features)
     policy = as_function(TARGET)

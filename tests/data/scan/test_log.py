@@ -34,7 +34,7 @@ def test_one_thread_reads_the_same_batches(tmp_path):
 
 
 def test_parts_follow_row_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 100)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 100)
     log = gd.scan(written(tmp_path, DATA, group=40))
     sizes = [sum(len(batch.data) for batch in log.batches(part)) for part in range(len(log.parts))]
     assert sizes[:-1] == [80] * (len(sizes) - 1) and sum(sizes) == len(DATA)
@@ -54,7 +54,7 @@ def test_only_the_fields_that_are_asked_for_are_read(tmp_path, monkeypatch):
 
 
 def test_row_groups_that_the_filter_rules_out_are_no_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     folder = written(tmp_path, DATA, group=30)
     assert len(gd.scan(folder).parts) > len(gd.scan(folder, filter=ds.field("episodes") < 5).parts) > 0
 
@@ -75,7 +75,7 @@ def test_the_sample_of_a_small_log_is_the_log(tmp_path):
 
 def test_the_sample_of_a_large_log_has_whole_beginnings_of_episodes(tmp_path, monkeypatch):
     monkeypatch.setattr("gradientdice.data.scan.log.SAMPLE_ROWS", 100)
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     sample = gd.scan(written(tmp_path, DATA, group=25), batch_rows=5).sample
     assert len(sample) < len(DATA)
     starts = {int(DATA.episodes[row]): row for row in DATA.first_rows}  # pyright: ignore[reportOptionalSubscript]

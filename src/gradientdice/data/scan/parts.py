@@ -7,6 +7,7 @@ them are reduced in one order wherever they are computed.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -85,12 +86,19 @@ class ArrowPart:
         schema: the columns of the whole dataset: those of a file may have narrower types.
         filter: which rows are part of the log; None is all.
         name: see `Part`.
+        version: which file this was when the log was opened, see `version_of`.
     """
 
     fragment: Fragment
     schema: pa.Schema
     filter: Expression | None
     name: str
+    version: tuple[int, int, int] | None = None
+
+    @property
+    def path(self) -> str:
+        """The file; empty where there is none."""
+        return getattr(self.fragment, "path", "")
 
     def tables(self, columns: list[str], batch_rows: int, *, threads: bool) -> Iterator[pa.Table]:
         """Its rows; only these columns are read, and row groups that the filter rules out are not."""
@@ -137,6 +145,15 @@ class FramePart:
             yield pa.Table.from_pandas(frame.iloc[start : start + batch_rows][columns], preserve_index=False)
 
 
+def version_of(path: str) -> tuple[int, int, int] | None:
+    """Which file this is: its number on the disk, its size and its time of change; None if it is not on a disk here."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
 def batches(part: Part, columns: dict[str, str], batch_rows: int, *, threads: bool) -> Iterator[Batch]:
     """The rows of a part as checked transitions.
 
@@ -166,9 +183,8 @@ def _batch(place: Path, table: pa.Table, columns: dict[str, str], first: int) ->
         if key == "initial_states":
             continue
         column = _whole(table, name)
-        array = (
-            _named(column.to_pylist()) if key == "episodes" and _is_text(column) else from_arrow(place, name, column)
-        )
+        words = key == "episodes" and _is_text(column) and not column.null_count
+        array = _named(column.to_pylist()) if words else from_arrow(place, name, column)
         if isinstance(array, np.ma.MaskedArray):
             hidden = np.ma.getmaskarray(array)
             if hidden.any() and key != "next_states":
@@ -195,9 +211,10 @@ def _starts(place: Path, table: pa.Table, name: str | None) -> np.ndarray | None
     states = from_arrow(place, name, column)
     if np.ma.getmaskarray(states).any():
         raise InputError(f"the column {name} has a row without a value. Fill or drop such rows.")
-    # Checked as any states are.
+    # Checked as those of any log are.
     states = np.ma.getdata(states)
-    return Transitions(states, np.zeros(len(states)), np.zeros(len(states)), states).states
+    row = np.zeros((1, *states.shape[1:]))
+    return Transitions(row, [0], [0.0], row, initial_states=states).initial_states
 
 
 def _whole(table: pa.Table, name: str) -> pa.Array:

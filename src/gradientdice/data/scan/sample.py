@@ -9,6 +9,7 @@ import numpy as np
 
 from gradientdice.data.fields import ARRAYS
 from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError
 
 if TYPE_CHECKING:
     from gradientdice.data.scan.log import ScannedLog
@@ -38,6 +39,8 @@ def sampled(log: ScannedLog, most: int) -> Sampled:
     """
     everything = _first_rows(log, range(len(log.parts)), most)
     if everything is not None:
+        if not everything:
+            raise InputError("The log has no rows, or none that its filter lets through.")
         return Sampled(_together([_joined(everything)]), {})
     chosen = np.unique(np.linspace(0, len(log.parts) - 1, PLACES).astype(np.int64))
     each = -(-most // len(chosen))

@@ -57,6 +57,7 @@ class PairRows:
         """τ, and r + γV' − Q: where ended episodes restart, V' after an end is left out."""
         pair = self.pair
         parts = [predictions(pair, design) for _, design in self.features.chunks(data)]
+        parts = parts or [(np.zeros(0),) * 3]  # of a batch without rows
         ratio, q, following = (np.concatenate(own) for own in zip(*parts, strict=True))
         following = np.where(data.ended, 0.0, following) if self.restarts else following
         level = (1 - pair.discount) * pair.level

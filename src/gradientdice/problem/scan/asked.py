@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gradientdice.atomic import temporary_folder
 from gradientdice.data.scan.episodes import EpisodePass, OutOfOrder
-from gradientdice.data.scan.log import ScannedLog
+from gradientdice.data.scan.log import ScannedLog, require_unchanged
 from gradientdice.data.scan.passes import Run, Sums
 from gradientdice.data.scan.spill import Spill
 from gradientdice.effort import Effort
-from gradientdice.errors import InputError, require_count
+from gradientdice.errors import InputError, require_count, require_flag
 from gradientdice.functions import MLP, LinearFunctions
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, StatePolicy
 from gradientdice.problem.entrance import require_functions, require_policy
@@ -67,11 +67,12 @@ class Asked:
                     "episode, or read it on one machine (scan without client=)."
                 ) from None
         if self.run.checkpoint is not None:
-            return self._by_disk(make(Spill(self.run.checkpoint / f"{work.name}-episodes")))
-        with tempfile.TemporaryDirectory() as folder:
-            return self._by_disk(make(Spill(Path(folder))))
+            return self._by_disk(make, self.run.checkpoint / f"{work.name}-episodes")
+        with temporary_folder() as folder:
+            return self._by_disk(make, folder)
 
-    def _by_disk(self, work: EpisodePass) -> Sums:
+    def _by_disk(self, make: Callable[[Spill | None], SumsPass], folder: Path) -> Sums:
+        work = make(Spill(folder, len(self.log.parts)))
         return work.finished(self.run.sums(self.log, work))
 
 
@@ -82,6 +83,8 @@ def as_asked(
     require_policy(policy)
     require_functions(functions)
     require_count("seed", seed, low=0)
+    if run.progress is not None:
+        require_flag("progress", run.progress)
     if isinstance(policy, LoggedPolicy):
         raise InputError(
             "A LoggedPolicy has one row per transition in memory, which a scanned log has not: give the policy as a "
@@ -98,6 +101,8 @@ def as_asked(
             "Networks need the log in memory. For a scanned log give LinearFeatures(…), RandomFourier(…) or "
             "Tabular(…); or train on log.sample."
         )
+    require_unchanged(log)
+    _ = log.sample  # an error if there are no rows
     return Asked(log, policy, functions, seed, run, effort)
 
 
@@ -108,7 +113,7 @@ def share_unit(sums: Sums) -> float:
 
 def largest_reward(sums: Sums) -> float:
     """The largest |r| of the rows that count; an error if it is too large, or if none counts."""
-    if "reward_low" not in sums:
+    if "reward_low" not in sums or sums["totals"][0] <= 0:
         raise InputError("weights are all zero: at least one row must count.")
     largest = max(abs(float(sums["reward_low"][0])), abs(float(sums["reward_high"][0])))
     if largest > LARGEST_REWARD:
