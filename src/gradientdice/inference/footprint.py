@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.inference.influence import Influence
-from gradientdice.inference.movement import Movement, word
+from gradientdice.inference.movement import Movement, mean_movements, word
 from gradientdice.inference.state_map import StateMap, state_map
 
 BINS = 40
@@ -161,10 +161,7 @@ def _actions(data: Transitions, logged: np.ndarray, target: np.ndarray) -> tuple
     actions = data.actions
     if not _are_discrete(data):
         columns = actions.reshape(len(actions), -1)[:, :MOST_ACTIONS]
-        return tuple(
-            Movement(f"action[{k}], mean", float(logged @ columns[:, k]), float(target @ columns[:, k]))
-            for k in range(columns.shape[1])
-        )
+        return mean_movements("action", data.action_columns, np.stack([logged, target]) @ columns)
     codes, index = np.unique(actions, return_inverse=True)
     before, after = np.bincount(index, weights=logged), np.bincount(index, weights=target)
     most = np.sort(np.argsort(-np.maximum(before, after), kind="stable")[:MOST_ACTIONS])

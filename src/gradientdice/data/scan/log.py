@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradientdice.data.datasets.names import checked
-from gradientdice.data.fields import ARRAYS, REQUIRED
+from gradientdice.data.fields import ARRAYS, BOOKS, REQUIRED
 from gradientdice.data.files.parquet import code_book
 from gradientdice.data.files.reading import as_path, guarded, nearest, require_readable
 from gradientdice.data.scan.parts import PART_ROWS, ArrowPart, Batch, FramePart, Part, batches
@@ -39,14 +39,19 @@ class ScannedLog:
         columns: field -> the name of its column, for the fields that the log has.
         batch_rows: about how many rows are in memory at a time.
         client: a Dask client whose workers read the parts; None reads them here.
-        action_names: the word of each action's code, where the log had words.
+        books: the words that the log has, by their field of `Transitions`: those of codes, and those of columns.
     """
 
     parts: tuple[Part, ...]
     columns: dict[str, str]
     batch_rows: int = BATCH_ROWS
     client: Any = field(default=None, repr=False)
-    action_names: tuple[str, ...] | None = None
+    books: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def action_names(self) -> tuple[str, ...] | None:
+        """The word of each action's code, where the log had words."""
+        return self.books.get("action_names")
 
     def batches(self, part: int, *fields: str) -> Iterator[Batch]:
         """The rows of one part, with the fields that every log has and those of the fields named that it has."""
@@ -103,12 +108,12 @@ def scan(
         if filter is not None:
             raise InputError("filter= is for files and Arrow datasets: filter the Dask frame itself.")
         frame: Any = source
-        parts, present, words = _frame_parts(frame), [str(name) for name in frame.columns], None
+        parts, present, books = _frame_parts(frame), [str(name) for name in frame.columns], {}
         place = "the Dask frame"
     else:
         place, dataset = _as_dataset(source)
         _require_expression(filter)
-        parts, present, words = guarded(Path(place), "a readable dataset", lambda: _arrow_parts(dataset, filter))
+        parts, present, books = guarded(Path(place), "a readable dataset", lambda: _arrow_parts(dataset, filter))
     wanted = {name: renamed.get(name, name) for name in ARRAYS if name not in left_out}
     found = {name: column for name, column in wanted.items() if column in present}
     for name in (*renamed, *REQUIRED):
@@ -120,7 +125,8 @@ def scan(
             )
     if not parts:
         raise InputError(f"{place} has no rows{'' if filter is None else ' that the filter lets through'}.")
-    return ScannedLog(parts, found, batch_rows, client, None if words is None else tuple(words))
+    own = {name: book for name, book in books.items() if found[BOOKS[name]] == BOOKS[name]}
+    return ScannedLog(parts, found, batch_rows, client, own)
 
 
 def _one_column_each(columns: Any) -> tuple[dict[str, str], set[str]]:
@@ -187,8 +193,10 @@ def _require_expression(chosen: object) -> None:
         )
 
 
-def _arrow_parts(dataset: Dataset, chosen: Expression | None) -> tuple[tuple[Part, ...], list[str], list[str] | None]:
-    """The parts of a dataset, the names of its columns, and the words of its actions' codes."""
+def _arrow_parts(
+    dataset: Dataset, chosen: Expression | None
+) -> tuple[tuple[Part, ...], list[str], dict[str, tuple[str, ...]]]:
+    """The parts of a dataset, the names of its columns, and the words that it has."""
     import pyarrow as pa
 
     # Files may differ in the width of their numbers: the wider type holds for all.
@@ -204,8 +212,8 @@ def _arrow_parts(dataset: Dataset, chosen: Expression | None) -> tuple[tuple[Par
         path = getattr(fragment, "path", "") or f"fragment {number} of the dataset"
         for piece, groups in _pieces(fragment, chosen):
             parts.append(ArrowPart(piece, schema, chosen, f"{path}{groups}"))
-    words = code_book("the log", fragments, "action_names") if fragments else None
-    return tuple(parts), schema.names, words
+    books = {name: code_book("the log", fragments, name) for name in BOOKS} if fragments else {}
+    return tuple(parts), schema.names, {name: tuple(book) for name, book in books.items() if book is not None}
 
 
 def _pieces(fragment: Any, chosen: Expression | None) -> Iterator[tuple[Any, str]]:

@@ -24,7 +24,7 @@ def sampled(log: ScannedLog, most: int) -> Transitions:
     """
     everything = _first_rows(log, range(len(log.parts)), most)
     if everything is not None:
-        return _together([_joined(everything)])
+        return _together(log, [_joined(everything)])
     chosen = np.unique(np.linspace(0, len(log.parts) - 1, PLACES).astype(np.int64))
     each = -(-most // len(chosen))
     runs = []
@@ -38,7 +38,7 @@ def sampled(log: ScannedLog, most: int) -> Transitions:
             runs.append((int(part), _joined(rows)))
     heads = [(part, _head(run, each)) for part, run in runs]
     begun = [run for part, head in heads if len((run := _from_first_start(head, first=part == 0))["rewards"])]
-    return _together(begun or [head for _, head in heads])
+    return _together(log, begun or [head for _, head in heads])
 
 
 def _first_rows(log: ScannedLog, parts: range, most: int) -> list[Batch] | None:
@@ -73,6 +73,7 @@ def _from_first_start(run: dict[str, np.ndarray], first: bool) -> dict[str, np.n
     return {name: array if name == "initial_states" else array[later] for name, array in run.items()}
 
 
-def _together(runs: list[dict[str, np.ndarray]]) -> Transitions:
+def _together(log: ScannedLog, runs: list[dict[str, np.ndarray]]) -> Transitions:
     names = {name for run in runs for name in run}
-    return Transitions(**{name: np.concatenate([run[name] for run in runs if name in run]) for name in names})
+    columns = {name: np.concatenate([run[name] for run in runs if name in run]) for name in names}
+    return Transitions(**columns, **log.books)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from gradientdice.data.scan.passes import Sums
 from gradientdice.estimators.answer import Estimator
 from gradientdice.estimators.doubly_robust.automatic import Automatic
@@ -17,7 +19,7 @@ from gradientdice.evaluation.scan.facts import Seen, error_shares, sample_checks
 from gradientdice.functions import LinearFunctions
 from gradientdice.inference.influence import Influence
 from gradientdice.inference.misfit import bellman_misfit
-from gradientdice.inference.movement import Movement
+from gradientdice.inference.movement import Movement, mean_movements
 from gradientdice.inference.scan.score_pass import ScorePass, mass_sums, share_sums
 from gradientdice.inference.scan.scorers import LinearScorer
 from gradientdice.problem.absorbing import ABSORBING_SHARE
@@ -50,7 +52,7 @@ def linear_estimate(asked: Asked, functions: LinearFunctions, estimator: Estimat
         answer = replace(answer, method=repr(solved))
     answer = replace(answer, evidence=replace(answer.evidence, misfit=_misfit(asked, features, scorer)))
     checks, notes = sample_checks(asked, features.functions, estimator, answer, scorer)
-    seen = Seen(sums, shares, mass_sums(found, size), _movements(found), checks, notes)
+    seen = Seen(sums, shares, mass_sums(found, size), _movements(found, log.books.get("state_columns")), checks, notes)
     sample = Problem(log.sample, asked.policy, features.functions, asked.seed)
     return scanned_estimate(asked, sample, estimator, answer, intervals, seen)
 
@@ -70,11 +72,9 @@ def _misfit(asked: Asked, features: BatchFeatures, scorer: LinearScorer) -> floa
     return bellman_misfit(design, Influence(scores.shares, None, scores.ratio, scores.residual), asked.seed)
 
 
-def _movements(found: Sums) -> tuple[Movement, ...]:
+def _movements(found: Sums, names: tuple[str, ...] | None) -> tuple[Movement, ...]:
     """The mean of every coordinate of the states, in the log and under the target."""
     if "moved" not in found:
         return ()
     logged, target = (row[1:] / (row[0] or 1.0) for row in found["moved"])
-    return tuple(
-        Movement(f"state[{k}], mean", float(a), float(b)) for k, (a, b) in enumerate(zip(logged, target, strict=True))
-    )
+    return mean_movements("state", names, np.stack([logged, target]))

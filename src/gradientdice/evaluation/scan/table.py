@@ -68,7 +68,8 @@ def table_estimate(asked: Asked, table: Tabular, estimator: Estimator, intervals
     pairs = counted_pairs(scorer, sums) if few else _pair_sums(asked, scorer)
     scorer = replace(scorer, fitted=pairs.fitted(largest))
     seen = _seen(asked, estimator, answer, scorer, sums, from_counts=few and "episodes" not in asked.log.columns)
-    seen = replace(seen, movements=movements(counted, answer.ratio, counted.row_weights))
+    words = {name: book for name, book in asked.log.books.items() if name in ("state_names", "state_columns")}
+    seen = replace(seen, movements=movements(replace(counted, **words), answer.ratio, counted.row_weights))
     return scanned_estimate(asked, problem, estimator, answer, intervals, seen)
 
 
