@@ -1,5 +1,9 @@
 """RLlib: episodes as it records them, in fragments, and its rows."""
 
+import re
+from pathlib import Path
+
+import gymnasium
 import numpy as np
 import pytest
 
@@ -7,7 +11,7 @@ import gradientdice as gd
 from problems import known
 from walks import assert_same, by_hand, walk
 
-pytestmark = pytest.mark.adapters
+pytestmark = [pytest.mark.adapters, pytest.mark.filterwarnings("ignore")]
 
 
 def test_rllib_episodes(tmp_path):
@@ -61,3 +65,29 @@ def test_rllib_rows(tmp_path):
 
 def always_one(states):
     return np.eye(3)[np.ones(len(states), dtype=int)]
+
+
+def test_the_comparison_page_is_right():
+    """What it says of RLlib's estimators runs, and importance sampling of RLlib gives what ours gives."""
+    estimators = pytest.importorskip("ray.rllib.offline.estimators")
+    from ray.rllib.algorithms.ppo import PPOConfig, PPOTorchPolicy
+
+    log = walk()
+    older = {"enable_rl_module_and_learner": False, "enable_env_runner_and_connector_v2": False}
+    config = PPOConfig().framework("torch").api_stack(**older).to_dict()
+    spaces = gymnasium.spaces
+    policy = PPOTorchPolicy(spaces.Box(-np.inf, np.inf, (2,)), spaces.Discrete(3), config)
+    names = {
+        "observations": log["observations"], "next_observations": log["next_observations"], "actions": log["actions"],
+        "rewards": log["rewards"], "terminated": log["terminals"], "truncated": log["timeouts"],
+        "episodes": log["episode_id"], "probabilities": np.full(len(log["rewards"]), 1 / 3), "policy": policy,
+    }  # fmt: skip
+    text = (Path(__file__).parents[2] / "docs/comparison.md").read_text()
+    code = re.search(r"### RLlib.*?```python\n(.*?)```", text, re.S)
+    exec(known(code)[1].replace("160", "2"), names)
+
+    found = estimators.ImportanceSampling(policy, gamma=0.9).estimate(names["batch"])
+    ratio = estimators.ImportanceSampling(policy, gamma=0.9).compute_action_probs(names["batch"]) * 3
+    products = np.cumprod(ratio.reshape(12, 8), axis=1)
+    by_hand = (products * log["rewards"].reshape(12, 8) * 0.9 ** np.arange(8)).sum(axis=1)
+    assert found["v_target"] == pytest.approx(by_hand.mean()) and found["v_target_std"] == pytest.approx(by_hand.std())
