@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradientdice.data.datasets.labels import of_value
 from gradientdice.data.datasets.observations import as_numpy, joined
 from gradientdice.data.datasets.raw import Raw
 from gradientdice.errors import InputError
@@ -39,8 +40,9 @@ def from_episodes(place: str, episodes: Iterable[Episode]) -> Raw:
     dropped; the step before it is then the last.
     """
     found: dict[str, list[np.ndarray]] = {}
-    dropped = 0
+    dropped, names = 0, None
     for number, episode in enumerate(episodes):
+        names = of_value(episode.observations) if number == 0 else names
         columns = _rows(number, episode)
         dropped += len(as_numpy(episode.rewards)) - len(columns["rewards"])
         for name, array in columns.items():
@@ -62,7 +64,8 @@ def from_episodes(place: str, episodes: Iterable[Episode]) -> Raw:
                 f"{place}: {name} of episode {odd} have the shape {parts[odd].shape[1:]}, those of the first "
                 f"{parts[0].shape[1:]}."
             )
-    return Raw(place, {name: np.concatenate(parts) for name, parts in found.items()}, notes)
+    books = {} if names is None else {"state_columns": names}
+    return Raw(place, {name: np.concatenate(parts) for name, parts in found.items()}, notes, books=books)
 
 
 def _rows(number: int, episode: Episode) -> dict[str, np.ndarray]:

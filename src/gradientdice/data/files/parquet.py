@@ -291,13 +291,10 @@ def _to_arrow(array: np.ndarray) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(pa.array(array.ravel()), array.shape[1])
 
 
-def has_lists(path: Path, name: str) -> bool:
-    """Whether a column of single numbers holds lists: each row is then an episode."""
-    import pyarrow as pa
-
+def types_of(path: Path) -> dict[str, pa.DataType]:
+    """What each column holds, in the first file of a folder."""
     schema = fragments_of(path)[0].physical_schema
-    kind = schema.field(name).type if name in schema.names else None
-    return kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind))
+    return dict(zip(schema.names, schema.types, strict=True))
 
 
 def read_table(path: Path) -> pa.Table:

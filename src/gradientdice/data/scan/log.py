@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradientdice.data.datasets.names import HABITS, checked
-from gradientdice.data.fields import ARRAYS, REQUIRED
+from gradientdice.data.fields import ARRAYS, BOOKS, REQUIRED
 from gradientdice.data.files.reading import nearest
 from gradientdice.data.scan.opening import Opened, open_arrow
 from gradientdice.data.scan.parts import ArrowPart, Batch, FramePart, Part, batches, version_of
@@ -36,7 +36,7 @@ class ScannedLog:
         columns: field -> the name of its column, for the fields that the log has.
         batch_rows: about how many rows are in memory at a time.
         client: a Dask client whose workers read the parts; None reads them here.
-        action_names: the word of each action's code, where the log had words.
+        books: the words that the log has, by their field of `Transitions`: those of codes, and those of columns.
         left_out: part -> how many of its first rows count 0 times.
     """
 
@@ -44,8 +44,13 @@ class ScannedLog:
     columns: dict[str, str]
     batch_rows: int = BATCH_ROWS
     client: Any = None
-    action_names: tuple[str, ...] | None = None
+    books: dict[str, tuple[str, ...]] = field(default_factory=dict)
     left_out: Mapping[int, int] = field(default_factory=dict, repr=False)
+
+    @property
+    def action_names(self) -> tuple[str, ...] | None:
+        """The word of each action's code, where the log had words."""
+        return self.books.get("action_names")
 
     def batches(self, part: int, *fields: str, threads: bool = True) -> Iterator[Batch]:
         """The rows of one part, with the fields that every log has and those of the fields named that it has.
@@ -142,7 +147,8 @@ def scan(
     _require_no_other_name(found, there, left_out)
     if not found.parts:
         raise InputError(f"{found.place} has no rows{'' if filter is None else ' that the filter lets through'}.")
-    return ScannedLog(found.parts, there, batch_rows, client, None if found.words is None else tuple(found.words))
+    own = {name: book for name, book in found.books.items() if there.get(BOOKS[name]) == BOOKS[name]}
+    return ScannedLog(found.parts, there, batch_rows, client, own)
 
 
 def _require_no_other_name(found: Opened, there: dict[str, str], left_out: set[str]) -> None:
@@ -178,7 +184,7 @@ def _open_frame(frame: Any) -> Opened:
         FramePart(partition, f"partition {number} of the Dask frame")
         for number, partition in enumerate(frame.to_delayed())
     )
-    return Opened(parts, [str(name) for name in frame.columns], None, "the Dask frame")
+    return Opened(parts, [str(name) for name in frame.columns], {}, "the Dask frame")
 
 
 def require_unchanged(log: ScannedLog) -> None:

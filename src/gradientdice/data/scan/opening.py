@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gradientdice.data.fields import BOOKS
 from gradientdice.data.files import checksums
 from gradientdice.data.files.parquet import code_book, dataset_of, opened, require_in_all
 from gradientdice.data.files.reading import as_path, guarded, require_readable
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class Opened(NamedTuple):
-    """A log's parts, the names of its columns, the words of its actions' codes, and what to call it."""
+    """A log's parts, the names of its columns, the words that it has for codes and columns, and what to call it."""
 
     parts: tuple[Part, ...]
     present: list[str]
-    words: list[str] | None
+    books: dict[str, tuple[str, ...]]
     place: str
 
 
@@ -88,8 +89,10 @@ def _parts(place: str, dataset: Dataset, chosen: Expression | None, wanted: Coll
         version = version_of(path)
         for piece, groups in _pieces(fragment, chosen):
             parts.append(ArrowPart(piece, schema, chosen, f"{name}{groups}", version))
-    words = code_book(place, fragments, "action_names") if fragments else None
-    return Opened(tuple(parts), schema.names, words, place)
+    books = {name: code_book(place, fragments, name) for name in BOOKS} if fragments else {}
+    return Opened(
+        tuple(parts), schema.names, {name: tuple(book) for name, book in books.items() if book is not None}, place
+    )
 
 
 def _schema(place: str, dataset: Dataset, fragments: list[Fragment], wanted: Collection[str]) -> pa.Schema:

@@ -33,7 +33,7 @@ from gradientdice.inference.influence import Influence
 from gradientdice.inference.intervals import NormalInterval
 from gradientdice.inference.joint_shares import NOTHING, JointShares
 from gradientdice.inference.mass import MassSums
-from gradientdice.inference.movement import Movement
+from gradientdice.inference.movement import Movement, mean_movements
 from gradientdice.inference.possible import PossibleRange
 from gradientdice.inference.scan.scorers import Scorer
 from gradientdice.inference.scan.seen import SeenBehavior
@@ -130,15 +130,13 @@ def _few(count: int, varied: bool) -> int | None:
     return count if not varied and 1 < count < KNOWN_STARTS else None
 
 
-def moved(scored: Scored, place: int) -> tuple[Movement, ...]:
-    """The mean of every coordinate of the states, in the log and under the target."""
-    sums: Sums = scored.sums or {}
+def moved(scored: Scored, place: int, names: tuple[str, ...] | None) -> tuple[Movement, ...]:
+    """The mean of every coordinate of the states, in the log and under the target; `names` are the columns' own."""
+    sums = scored.sums or {}
     if f"moved.{place}" not in sums:
         return ()
     logged, target = (row[1:] / (row[0] or 1.0) for row in sums[f"moved.{place}"])
-    return tuple(
-        Movement(f"state[{k}], mean", float(a), float(b)) for k, (a, b) in enumerate(zip(logged, target, strict=True))
-    )
+    return mean_movements("state", names, np.stack([logged, target]))
 
 
 def with_behaviors(

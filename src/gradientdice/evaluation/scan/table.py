@@ -83,6 +83,8 @@ def table_estimates(questions: Sequence[Question], table: Tabular, intervals: In
     answered, sides = _fitted(asked, sums, answered, [side for side in known if side is not None])
     columns = Columns.of(questions, [own.scorer for own in answered], sides)
     scored = _scored(asked, columns, sums)
+    words = {name: book for name, book in asked.log.books.items() if name in ("state_names", "state_columns")}
+    worded = replace(counted, **words)
     tests, estimates = SampleTests(table), []
     for place, (question, own) in enumerate(zip(questions, answered, strict=True)):
         first = by_discount[question.discount]
@@ -93,7 +95,7 @@ def table_estimates(questions: Sequence[Question], table: Tabular, intervals: In
             place + 1,
             alike_starts(own.scorer, place, first, scored),
             scored.masses[place],
-            movements(counted, own.answer.ratio, counted.row_weights),
+            movements(worded, own.answer.ratio, counted.row_weights),
             *tests.found(question, own.answer, own.scorer),
         )
         estimates.append(scanned_estimate(question, own.problem, own.answer, intervals, seen))
