@@ -54,8 +54,6 @@ def main() -> None:
 
 def evaluate_all(cases: list[str], seeds: range, folder: Path, table: Path) -> None:
     """Runs in d3rlpy's environment; seeds first, so that an interrupted run has some of every case."""
-    import d3rlpy  # pyright: ignore[reportMissingImports]
-
     from gradientdice.experiments.ranking.cases import CASES
 
     known = {(row["case"], int(row["seed"]), row["policy"]) for row in _read(table)}
@@ -63,14 +61,24 @@ def evaluate_all(cases: list[str], seeds: range, folder: Path, table: Path) -> N
         for name in cases:
             case = CASES[name]()
             log = dict(np.load(folder / f"{name}-{seed}.npz"))
-            for policy, candidate in case.candidates.items():
+            for policy in case.candidates:
                 if (name, seed, policy) in known:
                     continue
-                started = time.perf_counter()
-                value = fitted_q(*_vectors(candidate, log), case.discount, seed)
-                row = (name, seed, policy, value, time.perf_counter() - started, d3rlpy.__version__)
-                _append(table, dict(zip(COLUMNS, row, strict=True)))
-                print(*row, flush=True)
+                row = one_fit(name, seed, policy, log)
+                _append(table, row)
+                print(*row.values(), flush=True)
+
+
+def one_fit(name: str, seed: int, policy: str, log: dict[str, np.ndarray]) -> dict:
+    """A row of the table: one candidate on one log."""
+    import d3rlpy  # pyright: ignore[reportMissingImports]
+
+    from gradientdice.experiments.ranking.cases import CASES
+
+    case, started = CASES[name](), time.perf_counter()
+    value = fitted_q(*_vectors(case.candidates[policy], log), case.discount, seed)
+    row = (name, seed, policy, value, time.perf_counter() - started, d3rlpy.__version__)
+    return dict(zip(COLUMNS, row, strict=True))
 
 
 def _vectors(candidate, log: dict[str, np.ndarray]) -> tuple:
