@@ -76,7 +76,8 @@ def one_fit(name: str, seed: int, policy: str, log: dict[str, np.ndarray]) -> di
     from gradientdice.experiments.ranking.cases import CASES
 
     case, started = CASES[name](), time.perf_counter()
-    value = fitted_q(*_vectors(case.candidates[policy], log), case.discount, seed)
+    candidate, columns = _vectors(case.candidates[policy], log)
+    value = fitted_q(candidate, columns, case.discount, seed)
     row = (name, seed, policy, value, time.perf_counter() - started, d3rlpy.__version__)
     return dict(zip(COLUMNS, row, strict=True))
 

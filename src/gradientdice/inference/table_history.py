@@ -86,7 +86,8 @@ class Stacked:
     @classmethod
     def of(cls, groups: Sequence[csr_array]) -> Stacked:
         """Puts groups side by side."""
-        return cls(csr_array(hstack(groups, format="csr")), tuple(np.cumsum([group.shape[1] for group in groups])))
+        widths = [(group.shape or (0, 0))[1] for group in groups]
+        return cls(csr_array(hstack(groups, format="csr")), tuple(np.cumsum(widths)))
 
     def scores(self, versions: Float[np.ndarray, "k draws"]) -> list[Float[np.ndarray, " draws"]]:
         """For each group the score of a target, and those of its random versions after it."""

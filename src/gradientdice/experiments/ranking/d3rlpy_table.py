@@ -25,4 +25,5 @@ def with_d3rlpy(frame: pd.DataFrame, table: Traversable | None = None) -> pd.Dat
         return frame.assign(fitted=float("nan"))
     with place.open(encoding="utf-8") as source:
         values = pd.read_csv(source)
-    return frame.merge(values[[*KEYS, "value"]].rename(columns={"value": "fitted"}), on=KEYS, how="left")
+    fitted = pd.DataFrame({**{name: values[name] for name in KEYS}, "fitted": values["value"]})
+    return frame.merge(fitted, on=KEYS, how="left")

@@ -71,6 +71,8 @@ def _picks(rows: pd.DataFrame) -> Figure:
     for number, method in enumerate(METHODS):
         found = {name: Picks.of(own, method) for (name,), own in groups(rows, "case")}
         points = {places[name]: picks.regret for name, picks in found.items() if picks is not None}
+        if not points:
+            continue
         aside = 0.18 * (number - (len(METHODS) - 1) / 2)
         axis.bar([place + aside for place in points], list(points.values()), 0.17, color=COLORS[number], label=method)
     axis.axhline(1.0, color="#999999", linewidth=1, linestyle=":")

@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from gradientdice.experiments.frames import column, groups, kept
-from gradientdice.experiments.ranking.case import BEHAVIOR
+from gradientdice.experiments.ranking.case import BEHAVIOR, COPY
 from gradientdice.experiments.ranking.cases import CASES
 
 # Bounds of the bins in which probabilities of being the best are compared with how often that is so.
@@ -119,6 +119,9 @@ def _pick(log: pd.DataFrame, method: str) -> tuple[float, ...] | None:
     if not np.isfinite(values).all():
         return None
     baseline, true_baseline = _numbers(log, "baseline")[0], _numbers(log, "true_baseline")[0]
+    if method == "WIS":
+        # What a time limit cut off is missing from all of its values alike: all weights of the copy are 1.
+        baseline = values[column(log, "policy").to_numpy() == COPY][0]
     no_better = column(log, "no_better").to_numpy(dtype=bool)
     order = np.argsort(-values, kind="stable")
     if method == SELECT:
