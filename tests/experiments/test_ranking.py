@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from gradientdice.experiments.control.tasks import TASKS
+from gradientdice.experiments.frames import column, records, rows_where
 from gradientdice.experiments.ranking import run as experiment
 from gradientdice.experiments.ranking.case import BEHAVIOR, COPY
 from gradientdice.experiments.ranking.cases import CASES
@@ -119,8 +120,8 @@ class TestRun:
         store = ResultStore(tmp_path, "ranking", {"cases": list(CASES)})
         frame = made_up(2)
         for cell in cells(Scale(logs=2, control_logs=0)):
-            own = frame[(frame["case"] == cell.case) & (frame["seed"] == cell.seed)]
-            store.part(f"{cell.name}.json").write_text(own.to_json(orient="records"))
+            own = records(rows_where(frame, case=cell.case, seed=cell.seed))
+            store.part(f"{cell.name}.json").write_text(json.dumps(own))
         monkeypatch.setattr(experiment, "answers", None)
         _, again = experiment.run(tmp_path, Scale(logs=2, control_logs=0))
         assert len(again) == len(frame) and (tmp_path / "ranking.csv").exists()
@@ -199,7 +200,8 @@ class TestSummary:
         )
         picks = Picks.of(judged(found), "FQE of d3rlpy")
         assert picks is not None and picks.logs == 1 and picks.correlation == 0
-        assert with_d3rlpy(made_up(1), tmp_path / "none.csv")["fitted"].isna().all()
+        nothing = column(with_d3rlpy(made_up(1), tmp_path / "none.csv"), "fitted")
+        assert np.isnan(nothing.to_numpy(dtype=float)).all()
 
 
 def test_the_page_and_its_figures(tmp_path, page):
