@@ -59,7 +59,19 @@ class SparseRows(NamedTuple):
 
     def predict(self, params: Any) -> Any:
         """x·params for each row: (n, *runs)."""
+        if isinstance(params, np.ndarray):
+            return self._predicted(params)
         return self._weighted(params[self.indices]).sum(axis=1)
+
+    def _predicted(self, params: np.ndarray) -> np.ndarray:
+        """The same in NumPy, which is slow in sums over a few entries."""
+        total: Any = None
+        for j in range(self.indices.shape[1]):
+            entries = params[self.indices[:, j]]
+            if self.coefficients is not None:
+                entries = _expand(self.coefficients[:, j], entries) * entries
+            total = entries if total is None else total + entries
+        return total
 
     def add(self, params: Any, amounts: Any) -> Any:
         """Params + Σ_i amounts_i x_i, touching only the entries that the rows name."""

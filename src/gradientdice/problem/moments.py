@@ -30,6 +30,9 @@ from gradientdice.problem.device_sums import DeviceSums
 from gradientdice.problem.logged import require_logged
 from gradientdice.problem.stream import CHUNK_ROWS, LogDesign
 
+# Moments of a chunk are kept for other policies if a matrix of them takes no more bytes than this.
+SHARED_MOMENTS = 16 << 20
+
 
 @dataclass(frozen=True, eq=False)
 class Moments:
@@ -247,11 +250,24 @@ class Moments:
                 sums.add(design)
             return MomentSums.on_device(sums, np.ones(1)).completed(log, log.first)
         moments, design = None, None
-        for _, design in log.chunks():
-            part = cls.from_rows(design.current, design.following, design.rewards, design.weights, design.width)
+        for rows, design in log.chunks():
+            known = log.features.moments.get(rows.start)
+            if known is None:
+                part = cls.from_rows(design.current, design.following, design.rewards, design.weights, design.width)
+            else:
+                part = known._followed_by(design)
+            if rows.start in log.features.chunks and part.gram.nbytes <= SHARED_MOMENTS:
+                log.features.moments[rows.start] = part
             moments = part if moments is None else moments + part
         assert moments is not None and design is not None
         return moments.completed(log, design)
+
+    def _followed_by(self, design: Design) -> Moments:
+        """These moments with the following rows of another policy."""
+        scale = 1 / self.weight if self.weight > 0 else 0.0
+        return replace(
+            self, next_gram=cross_product(design.following, design.current, design.weights, design.width) * scale
+        )
 
     def completed(self, log: LogDesign, design: Design, starts: Bool[np.ndarray, " n0"] | None = None) -> Moments:
         """With the absorbing state's self-loop and the initial states, which are the log's and not the rows'.

@@ -33,12 +33,14 @@ class SharedFeatures:
     Attributes:
         functions: the function class, scaled to the log; None until it is.
         chunks: the features of each chunk.
+        moments: the moments of each chunk, of which all but those of the following rows are the same.
         sums: by fold, the moments' sums over the current rows; None until they are known.
     """
 
     def __init__(self) -> None:
         self.functions: FeatureMap | None = None
         self.chunks: dict[int, LogFeatures] = {}
+        self.moments: dict[int, Any] = {}
         self.sums: Any = None
 
 
