@@ -30,7 +30,7 @@ def threads() -> Iterator:
 
 
 def test_a_ranking_has_the_same_bits_as_here_and_tasks_have_names(tmp_path, monkeypatch, threads):
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     folder = written(tmp_path / "log", DATA, group=90)
     keys, submit = [], threads.submit
     monkeypatch.setattr(
@@ -109,7 +109,7 @@ def test_the_command_line_takes_a_scheduler(tmp_path, monkeypatch, capsys, clien
 
 @pytest.mark.slow
 def test_rows_of_the_sample_are_left_out_on_workers_too(tmp_path, monkeypatch, client):
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     monkeypatch.setattr("gradientdice.data.scan.log.SAMPLE_ROWS", 1000)
     rng = np.random.default_rng(0)
     states = rng.normal(size=(4000, 1))

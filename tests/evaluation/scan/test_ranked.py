@@ -64,7 +64,9 @@ def test_features_are_ranked_as_in_memory(tmp_path, name):
 def test_two_passes_serve_all_policies(tmp_path, monkeypatch):
     log, read = scanned(tmp_path, NOISY), []
     batches = type(log).batches
-    monkeypatch.setattr(type(log), "batches", lambda *arguments: read.append(arguments[2:]) or batches(*arguments))
+    monkeypatch.setattr(
+        type(log), "batches", lambda *arguments, **options: read.append(arguments[2:]) or batches(*arguments, **options)
+    )
     gd.rank(log, FUNCTIONS, [0.5, 0.9], functions=features())
     # One for the sample, one for the moments, one for the scores.
     assert len(read) == 3 * len(log.parts)
@@ -151,7 +153,7 @@ def test_refusals_name_the_policy(tmp_path):
 
 
 def test_an_interrupted_ranking_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     log = gd.scan(written(tmp_path / "log", NOISY, (100, 201), 500), batch_rows=37)
     two = {name: POLICIES[name] for name in ("target", "near")}
     expected = gd.rank(log, two, [0.5, 0.9])

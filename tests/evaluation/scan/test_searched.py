@@ -49,7 +49,7 @@ def truth(share: float, discount: float) -> float:
 @pytest.fixture
 def few_in_memory(monkeypatch):
     monkeypatch.setattr(log_module, "SAMPLE_ROWS", 2000)
-    monkeypatch.setattr(log_module, "PART_ROWS", 500)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 500)
 
 
 @pytest.mark.parametrize("discount", [0.8, 1.0])

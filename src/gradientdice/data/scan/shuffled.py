@@ -55,7 +55,7 @@ class ScannedUnit:
 
     def read(self) -> Columns:
         """Their fields."""
-        read = [batch.data for batch in batches(self.part, self.columns, self.rows)]
+        read = [batch.data for batch in batches(self.part, self.columns, self.rows, threads=True)]
         return _joined([{name: getattr(data, name) for name in self.columns} for data in read])
 
 
@@ -176,7 +176,7 @@ def _count(part: Part, columns: dict[str, str]) -> int:
             return part.fragment.count_rows(filter=part.filter)
         # Arrow would count the rows of the whole file.
         return sum(group.num_rows for group in groups)
-    return sum(table.num_rows for table in part.tables([columns["rewards"]], POOL_ROWS))
+    return sum(table.num_rows for table in part.tables([columns["rewards"]], POOL_ROWS, threads=True))
 
 
 def _joined(parts: Sequence[Columns]) -> Columns:
