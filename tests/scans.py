@@ -79,13 +79,18 @@ def written(folder: Path, data: gd.Transitions, cuts: Sequence[int] = (), group:
     return folder
 
 
-def same(first: gd.Estimate, second: gd.Estimate, rtol: float = 1e-12) -> None:
-    """The two agree in value, interval and evidence."""
+def same_answer(first: gd.Estimate, second: gd.Estimate, rtol: float = 1e-12) -> None:
+    """The two agree in value and interval."""
     assert first.interval is not None and second.interval is not None
     scale = max(1.0, abs(first.value))
     np.testing.assert_allclose(first.value, second.value, rtol=0, atol=rtol * scale)
     np.testing.assert_allclose(first.interval, second.interval, rtol=0, atol=rtol * scale)
     assert (first.num_rows, first.num_clusters) == (second.num_rows, second.num_clusters)
+
+
+def same(first: gd.Estimate, second: gd.Estimate, rtol: float = 1e-12) -> None:
+    """The two agree in value, interval and evidence."""
+    same_answer(first, second, rtol)
     assert first.verdict is second.verdict
     found, expected = ({check.name: check.value for check in each.checks} for each in (first, second))
     assert found.keys() == expected.keys()
@@ -127,5 +132,6 @@ def three_ways(rows: int, folder: Path, client: Any) -> dict[str, gd.Estimate]:
 def agree(answers: dict[str, gd.Estimate]) -> None:
     """Those of `three_ways` do: to 1e-12 of the value, and to the last bit by scan and on a cluster."""
     memory, scan, cluster = (answers[name] for name in ("memory", "scan", "cluster"))
-    same(scan, memory)
+    # What is assumed about a large log is tested on a sample of it.
+    same_answer(scan, memory)
     assert (scan.value, scan.interval) == (cluster.value, cluster.interval)

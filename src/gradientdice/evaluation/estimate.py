@@ -73,7 +73,7 @@ class Estimate:
             about that much lower. The shares of one kind add up to 0. The variance of the sampling error is the sum of
             the squared shares of independent units: see `unit_shares`.
         improvement: the value less the behaviour's own, with its paired interval; None where the behaviour's value is
-            not known, there are no influence values or the log was scanned.
+            not known, or there are no influence values.
         sources: what the interval was made of.
         intervals: how it was made.
         possible: the range of values that the rewards allow.
@@ -114,7 +114,7 @@ class Estimate:
         """The difference of two values from one log, paired by the log's units.
 
         Both must be estimates from the same log (the same columns in the same order, whichever objects hold them), at
-        the same discount and confidence.
+        the same discount and confidence. Those of a scanned log must come from one call, of `rank` say.
         """
         return subtract(self, other) if isinstance(other, Estimate) else NotImplemented
 

@@ -87,7 +87,8 @@ def evaluate(
     """How well would this policy do?
 
     Args:
-        data: the log, in memory or scanned (`scan`): then in closed form, with a table or with given features.
+        data: the log, in memory or scanned (`scan`): then in closed form, with a table or with given features; without
+            any, the default learns from a sample of the log and scores every other row.
         policy: the policy to evaluate.
         estimator: by default `Automatic`: GradientDICE where the functions are known, else doubly robust with
             kernel features and several candidates for Q; any of

@@ -33,8 +33,8 @@ def require_types(data: object, policy: object) -> None:
     """An error if these are not a log in memory and a policy."""
     if isinstance(data, ScannedLog):
         raise InputError(
-            "A scanned log is taken by evaluate, sweep and Moments.from_transitions; what is asked here needs the log "
-            "in memory: give log.sample, or load it."
+            "A scanned log is taken by evaluate, compare, rank, select, sweep and Moments.from_transitions. What is "
+            "asked here needs the log in memory: give log.sample, or load it."
         )
     if not isinstance(data, Transitions):
         raise InputError(f"data must be Transitions, not {type(data).__name__}: see gradientdice.Transitions and load.")

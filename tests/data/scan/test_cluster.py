@@ -112,8 +112,9 @@ def test_rows_of_the_sample_are_left_out_on_workers_too(tmp_path, monkeypatch, c
     monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     monkeypatch.setattr("gradientdice.data.scan.log.SAMPLE_ROWS", 1000)
     rng = np.random.default_rng(0)
-    states = rng.normal(size=(4000, 1))
-    data = gd.Transitions(states, rng.integers(0, 2, 4000), states[:, 0], 0.5 * states, episodes=np.arange(4000) // 10)
+    paths = np.cumsum(0.3 * rng.normal(size=(400, 11, 1)), axis=1)
+    states, following = paths[:, :-1].reshape(-1, 1), paths[:, 1:].reshape(-1, 1)
+    data = gd.Transitions(states, rng.integers(0, 2, 4000), following[:, 0], following, episodes=np.arange(4000) // 10)
     folder = written(tmp_path / "log", data, group=300)
     policy = gd.DiscretePolicy(_even, 2)
     first, second = (

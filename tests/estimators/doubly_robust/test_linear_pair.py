@@ -40,7 +40,7 @@ def searched(simulate=None) -> tuple[FunctionSearch, LinearPair]:
 
 
 def at_rows(pair: LinearPair) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    found = [predictions(pair, design) for _, design in pair.rows.chunks()]
+    found = [predictions(pair.ratio_params, pair.value_params, design) for _, design in pair.rows.chunks()]
     ratio, q, following = (np.concatenate(column) for column in zip(*found, strict=True))
     return ratio, q, following
 
@@ -65,6 +65,9 @@ def test_a_models_q_is_fitted_to_the_features():
     _, q, following = at_rows(pair)
     for fitted, value in ((q, FakeModel._Values.q), (following, FakeModel._Values.next_value)):
         assert np.mean((fitted - value) ** 2) < 0.01 * np.var(value)
+    # V at the initial states has as much weight as all rows: the answer has a mean of it.
+    starts = np.asarray(known(pair.rows.initial).predict(found[:, None]))[:, 0]
+    assert abs(np.mean(starts - FakeModel._Values.initial_value)) < 0.01
 
 
 def test_weights_are_those_of_the_candidates():

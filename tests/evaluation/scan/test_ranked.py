@@ -5,6 +5,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.data.scan.passes import Run
+from gradientdice.problem.scan.moments import BatchFeatures
 from problems import known
 from scans import ACTIONS, STATES, as_function, features, same, small_table, with_fields, written
 
@@ -70,6 +71,16 @@ def test_two_passes_serve_all_policies(tmp_path, monkeypatch):
     gd.rank(log, FUNCTIONS, [0.5, 0.9], functions=features())
     # One for the sample, one for the moments, one for the scores.
     assert len(read) == 3 * len(log.parts)
+
+
+def test_the_features_of_a_policy_are_made_once_for_all_discounts(tmp_path, monkeypatch):
+    log, made, rows = scanned(tmp_path, NOISY), [], BatchFeatures.rows
+    monkeypatch.setattr(BatchFeatures, "rows", lambda own, data: made.append(len(data)) or rows(own, data))
+    gd.evaluate(log, FUNCTIONS["target"], discount=0.9, functions=features())
+    once = sum(made)
+    gd.evaluate(log, FUNCTIONS["target"], discount=[0.5, 0.9, 0.95], functions=features())
+    # The sample's tests look at it for each discount; passes over the log do not.
+    assert sum(made) - 2 * once <= 2 * 2 * len(log.sample)
 
 
 def test_pairs_that_were_logged_once_have_the_same_sign_for_all_policies(tmp_path):

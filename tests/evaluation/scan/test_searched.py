@@ -9,6 +9,7 @@ from problems import known
 from scans import written
 
 HORIZON = 10
+EPISODES, SAMPLE = 700, 1000
 
 
 def linear_system(episodes: int, seed: int, ends: float = 0.0) -> gd.Transitions:
@@ -48,26 +49,28 @@ def truth(share: float, discount: float) -> float:
 
 @pytest.fixture
 def few_in_memory(monkeypatch):
-    monkeypatch.setattr(log_module, "SAMPLE_ROWS", 2000)
+    monkeypatch.setattr(log_module, "SAMPLE_ROWS", SAMPLE)
     monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 500)
 
 
-@pytest.mark.parametrize("discount", [0.8, 1.0])
+@pytest.mark.parametrize("discount", [0.8, pytest.param(1.0, marks=pytest.mark.slow)])
 def test_the_truth_is_in_an_interval_that_more_rows_make_narrower(tmp_path, few_in_memory, discount):
-    log = gd.scan(written(tmp_path, linear_system(1500, 1), group=500), batch_rows=700)
+    log = gd.scan(written(tmp_path, linear_system(EPISODES, 1), group=500), batch_rows=700)
     found = gd.evaluate(log, pushed(0.7), discount=discount, effort="quick")
     sample = gd.evaluate(log.sample, pushed(0.7), discount=discount, effort="quick")
     low, high = known(found.interval)
     assert low < truth(0.7, discount) < high
-    # Seven times as many rows; the room for misfit stays the sample's.
+    # Six times as many rows; the room for misfit stays the sample's.
     assert known(found.sampling_error) < 0.6 * known(sample.sampling_error)
-    assert found.num_rows == 15_000
-    assert any("2,000 rows" in note or "rows, on which" in note for note in found.notes)
+    assert found.num_rows == HORIZON * EPISODES
+    assert any(
+        note.startswith(f"features, ratio and Q were learned from {len(log.sample):,} rows") for note in found.notes
+    )
 
 
 @pytest.mark.parametrize("discount", [pytest.param(0.8, marks=pytest.mark.slow), 1.0])
 def test_episodes_that_end(tmp_path, few_in_memory, discount):
-    data = linear_system(1500, 2, ends=0.05)
+    data = linear_system(EPISODES, 2, ends=0.05)
     log = gd.scan(written(tmp_path, data, group=500), batch_rows=700)
     found = gd.evaluate(log, pushed(0.7), discount=discount, effort="quick")
     expected = gd.evaluate(data, pushed(0.7), discount=discount, effort="quick")
@@ -82,7 +85,7 @@ def test_a_log_that_fits_is_evaluated_in_memory(tmp_path):
 
 
 def test_policies_share_the_passes(tmp_path, few_in_memory):
-    log = gd.scan(written(tmp_path, linear_system(1500, 4), group=500), batch_rows=700)
+    log = gd.scan(written(tmp_path, linear_system(EPISODES, 4), group=500), batch_rows=700)
     ranking = gd.rank(log, {"right": pushed(0.7), "left": pushed(0.4)}, 0.8, effort="quick")
     assert ranking.names == ("right", "left") and ranking.best_set == ("right",)
     apart = ranking.estimates["right"] - ranking.estimates["left"]
@@ -92,15 +95,15 @@ def test_policies_share_the_passes(tmp_path, few_in_memory):
 
 
 def test_rows_of_the_sample_are_not_scored(tmp_path, few_in_memory):
-    log = gd.scan(written(tmp_path, linear_system(1500, 1), group=500), batch_rows=333)
+    log = gd.scan(written(tmp_path, linear_system(EPISODES, 1), group=500), batch_rows=333)
     rest = log.without_sample()
     weights = [batch.data.row_weights for part in range(len(rest.parts)) for batch in rest.batches(part)]
-    assert 2000 <= (np.concatenate(weights) == 0).sum() <= 2000 + len(rest.parts)
+    assert SAMPLE <= (np.concatenate(weights) == 0).sum() <= SAMPLE + len(rest.parts)
     assert rest.sample is log.sample
 
 
 def test_other_estimators_are_refused_by_name(tmp_path, few_in_memory):
-    log = gd.scan(written(tmp_path, linear_system(1500, 1), group=500))
+    log = gd.scan(written(tmp_path, linear_system(EPISODES, 1), group=500))
     with pytest.raises(gd.InputError, match=r"GradientDICE needs functions=.*log\.sample"):
         gd.evaluate(log, pushed(0.7), gd.GradientDICE(0.8))
     table = gd.compare(log, pushed(0.7), [gd.GradientDICE(0.8)], effort="quick")
@@ -109,8 +112,8 @@ def test_other_estimators_are_refused_by_name(tmp_path, few_in_memory):
 
 @pytest.mark.slow
 def test_a_learned_models_q_is_smoothed(tmp_path, few_in_memory):
-    log = gd.scan(written(tmp_path, linear_system(1500, 1), group=500), batch_rows=700)
+    log = gd.scan(written(tmp_path, linear_system(EPISODES, 1), group=500), batch_rows=700)
     found = gd.evaluate(log, pushed(0.7), discount=0.8)
     low, high = known(found.interval)
-    assert low < truth(0.7, 0.8) < high and high - low < 0.2
+    assert low < truth(0.7, 0.8) < high and high - low < 0.3
     assert any("the model's" in note for note in found.notes)

@@ -72,18 +72,31 @@ def linear_pair(
 def _smoothed(
     rows: LogDesign, models: Sequence[HeldOutValues], shares: Float[np.ndarray, " models"]
 ) -> Float[np.ndarray, " K"]:
-    """The least-squares fit of Σ_j share_j Q_j at the logged pairs, and of its V at the next states."""
+    """The least-squares fit of Σ_j share_j Q_j at the logged pairs, and of its V at next and at initial states.
+
+    Initial states have the weight of all rows that are used: V there is a mean of its own in the answer.
+    """
     q = np.sum([share * model.q for share, model in zip(shares, models, strict=True)], axis=0)
     following = np.sum([share * model.next_value for share, model in zip(shares, models, strict=True)], axis=0)
-    gram, target, taken = np.zeros((rows.width, rows.width)), np.zeros(rows.width), 0
+    gram, target, taken, used = np.zeros((rows.width, rows.width)), np.zeros(rows.width), 0.0, 0
     for where, design in rows.chunks():
         weights = design.weights
         _add(gram, target, design.current, weights, q[where])
         # What follows an end is no state.
         _add(gram, target, design.following, np.where(design.ended, 0.0, weights), following[where])
-        taken += len(weights)
-        if taken >= ROWS_PER_FEATURE * rows.width:
+        taken, used = taken + float(weights.sum()), used + len(weights)
+        if used >= ROWS_PER_FEATURE * rows.width:
             break
+    known = [model.initial_value for model in models if model.initial_value is not None]
+    if rows.initial is not None and len(known) == len(models):
+        weights = rows.initial_weights * (taken / rows.initial_weights.sum())
+        _add(
+            gram,
+            target,
+            rows.initial,
+            weights,
+            np.sum([share * v for share, v in zip(shares, known, strict=True)], axis=0),
+        )
     gram[np.diag_indices_from(gram)] += SMOOTHING_RIDGE * np.trace(gram) / len(gram) + np.finfo(float).tiny
     params = cho_solve(cho_factor(gram), target)
     if rows.absorbing:
@@ -96,7 +109,9 @@ def _add(gram: np.ndarray, target: np.ndarray, rows: Rows, weights: np.ndarray, 
     target += weighted_sum(rows, weights * values, len(target))
 
 
-def predictions(pair: LinearPair, design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def predictions(
+    ratio_params: Float[np.ndarray, " K"], value_params: Float[np.ndarray, " K"], design: Design
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """τ and Q at some rows, and V at what follows them, without the level."""
-    both = np.asarray(design.current.predict(np.column_stack([pair.ratio_params, pair.value_params])))
-    return both[:, 0], both[:, 1], np.asarray(design.following.predict(pair.value_params[:, None]))[:, 0]
+    both = np.asarray(design.current.predict(np.column_stack([ratio_params, value_params])))
+    return both[:, 0], both[:, 1], np.asarray(design.following.predict(value_params[:, None]))[:, 0]

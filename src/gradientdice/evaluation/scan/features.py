@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gradientdice.data.scan.spill import Spill
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.automatic import Automatic
 from gradientdice.estimators.saddle.estimator import FEATURES_ASSUMED, fit_answer
@@ -27,9 +26,9 @@ from gradientdice.problem.absorbing import ABSORBING_SHARE
 from gradientdice.problem.entrance import explained_starts
 from gradientdice.problem.moments import Moments
 from gradientdice.problem.problem import Problem, describe
-from gradientdice.problem.scan.asked import Asked, largest_reward
-from gradientdice.problem.scan.first import ByDiscount, Make, first_sums
-from gradientdice.problem.scan.moments import BatchFeatures, MomentPass, batch_features, finished_moments
+from gradientdice.problem.scan.asked import largest_reward
+from gradientdice.problem.scan.first import ByDiscount, first_sums
+from gradientdice.problem.scan.moments import BatchFeatures, batch_features, finished_moments, moment_pass
 from gradientdice.solvers.closed_form import ClosedForm, require_linear
 
 
@@ -82,22 +81,13 @@ def _summed(
         by_policy.setdefault(question.asked.policy, question)
     asked = questions[0].asked
     features = [batch_features(question.asked, functions) for question in by_policy.values()]
-    found = first_sums(asked, [_moment_pass(asked, own) for own in features], discounts)
+    found = first_sums(asked, [moment_pass(asked, own) for own in features], discounts)
     largest_reward(found[0][discounts[0]])
     summed = {}
     for (policy, question), own, sums in zip(by_policy.items(), features, found, strict=True):
         with named(question.name):
             summed[policy] = _Summed(sums, *finished_moments(question.asked, own, sums[discounts[0]]))
     return summed
-
-
-def _moment_pass(asked: Asked, features: BatchFeatures) -> Make:
-    starts, beside = asked.has_first_states, asked.has_spare_cores
-
-    def make(spill: Spill | None, discount: float) -> MomentPass:
-        return MomentPass(spill, discount, starts, features=features, beside=beside)
-
-    return make
 
 
 def _answered(question: Question, summed: _Summed) -> tuple[Answer, LinearScorer]:

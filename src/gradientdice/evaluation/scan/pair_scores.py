@@ -8,6 +8,7 @@ over the rows that the sample does not have: one pass for the means, one for the
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Num
@@ -24,51 +25,60 @@ from gradientdice.problem.scan.facts import COLUMNS, FactsCounter, FactsPass
 from gradientdice.problem.scan.moments import BatchFeatures
 
 
-def pair_features(policy: StatePolicy, pair: LinearPair, seed: int) -> BatchFeatures:
-    """The features of batches as a pair has them."""
-    rows = pair.rows
-    states = rows.data.states
-    return BatchFeatures(policy, rows.functions, seed, rows.absorbing, states.dtype, states.ndim == 2)
-
-
 @dataclass(frozen=True, eq=False)
 class PairRows:
-    """A pair at the rows of batches.
+    """A pair at the rows of batches, without the sample that it was learned from: workers are sent this.
 
     Attributes:
-        pair: the ratio and the Q.
+        discount: γ.
+        ratio_params: of τ.
+        value_params: of Q.
+        level: a constant of Q and V.
+        share: the rows' share in the data that τ is a ratio to: the rest is the absorbing state's own.
         features: of batches, as the pair has them.
     """
 
-    pair: LinearPair
+    discount: float
+    ratio_params: Float[np.ndarray, " K"]
+    value_params: Float[np.ndarray, " K"]
+    level: float
+    share: float
     features: BatchFeatures
+
+    @classmethod
+    def of(cls, pair: LinearPair, policy: StatePolicy, seed: int) -> PairRows:
+        """From what was learned on a sample."""
+        rows = pair.rows
+        states = rows.data.states
+        features = BatchFeatures(policy, rows.functions, seed, rows.absorbing, states.dtype, states.ndim == 2)
+        share = row_share(rows.data, pair.discount)
+        return cls(pair.discount, pair.ratio_params, pair.value_params, pair.level, share, features)
 
     @property
     def restarts(self) -> bool:
         """Whether ended episodes begin again."""
-        return self.pair.discount == 1 and self.features.absorbing
-
-    @property
-    def share(self) -> float:
-        """The rows' share in the data that τ is a ratio to: the rest is the absorbing state's own."""
-        return row_share(self.pair.rows.data, self.pair.discount)
+        return self.discount == 1 and self.features.absorbing
 
     def scores(self, data: Transitions) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         """τ, and r + γV' − Q: where ended episodes restart, V' after an end is left out."""
-        pair = self.pair
-        parts = [predictions(pair, design) for _, design in self.features.chunks(data)]
+        parts = [predictions(self.ratio_params, self.value_params, design) for _, design in self.features.chunks(data)]
         parts = parts or [(np.zeros(0),) * 3]  # of a batch without rows
         ratio, q, following = (np.concatenate(own) for own in zip(*parts, strict=True))
+        return self.share * ratio, self.residual(data, q, following)
+
+    def residual(
+        self, data: Transitions, q: Float[np.ndarray, " n"], following: Float[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " n"]:
+        """R + γV' − Q, from Q and V' without their level."""
         following = np.where(data.ended, 0.0, following) if self.restarts else following
-        level = (1 - pair.discount) * pair.level
-        return self.share * ratio, data.rewards + pair.discount * following - q - level
+        return data.rewards + self.discount * following - q - (1 - self.discount) * self.level
 
     def values(self, states: Num[np.ndarray, "m ..."]) -> Float[np.ndarray, " m"]:
         """V at some initial states."""
-        params = self.pair.value_params
+        params = self.value_params
         # The absorbing state's feature is 0 at a start.
         params = params[:-1] if self.features.absorbing else params
-        return np.asarray(self.features.starts(states).predict(params[:, None]))[:, 0] + self.pair.level
+        return np.asarray(self.features.starts(states).predict(params[:, None]))[:, 0] + self.level
 
 
 @dataclass(eq=False)
@@ -76,7 +86,7 @@ class PairPass(FactsPass):
     """The sums behind the value.
 
     Attributes:
-        rows: the pair.
+        rows: the pair at rows.
     """
 
     rows: PairRows = field(kw_only=True)
@@ -146,8 +156,8 @@ class PairScorer:
         mass, score, ended = (float(part) for part in sums["scored"])
         started = float(sums["initial_numbers"][0]) if "initial" in sums else 0.0
         value = float(sums["initial"][0]) / started if started > 0 else None
-        if value is None and (rows.pair.discount < 1 or rows.restarts):
-            raise starts_missing(rows.pair.discount)
+        if value is None and (rows.discount < 1 or rows.restarts):
+            raise starts_missing(rows.discount)
         if rows.restarts and value is not None:
             score += ended * value
         return cls(rows, float(sums["totals"][0]), mass, score, ended, value, started)
@@ -155,7 +165,7 @@ class PairScorer:
     @property
     def value(self) -> float:
         """The answer."""
-        discount = self.scored.pair.discount
+        discount = self.scored.discount
         if discount == 1:
             return self.score / self.mass
         assert self.start_value is not None
@@ -164,14 +174,14 @@ class PairScorer:
     @property
     def has_starts(self) -> bool:
         """Whether the answer depends on the initial states."""
-        return self.scored.pair.discount < 1 or self.scored.restarts
+        return self.scored.discount < 1 or self.scored.restarts
 
-    def rows(self, data: Transitions) -> RowScores:
+    def rows(self, data: Transitions, made: dict[str, Any] | None = None) -> RowScores:
         """The part of some rows."""
         ratio, residual = self.scored.scores(data)
         if self.scored.restarts:
             residual = residual + np.where(data.ended, self.start_value or 0.0, 0.0)
-        if self.scored.pair.discount < 1:
+        if self.scored.discount < 1:
             shares = data.row_weights * (ratio * residual - self.score / self.weight) / self.weight
             return RowScores(ratio, shares, residual)
         residual = residual - self.value
@@ -183,6 +193,6 @@ class PairScorer:
         """The shares of some initial states."""
         if not self.has_starts or self.start_value is None:
             return None
-        discount = self.scored.pair.discount
+        discount = self.scored.discount
         part = 1 - discount if discount < 1 else self.ended / self.mass
         return part * weights * (self.scored.values(states) - self.start_value) / self.start_weight

@@ -28,12 +28,12 @@ def rank_scanned(
         baseline: "behavior", or the name of a policy.
         intervals: how intervals are made.
     """
-    questions = [Question(own, Automatic(discount), name) for discount in discounts for name, own in asked.items()]
+    # Discounts of one policy follow each other, so that they share its features.
+    questions = [Question(own, Automatic(discount), name) for name, own in asked.items() for discount in discounts]
     found = evaluate_scanned(questions, intervals)
     rankings = {}
     for number, discount in enumerate(discounts):
-        own = found.estimates[number * len(asked) : (number + 1) * len(asked)]
-        estimates = dict(zip(asked, own, strict=True))
+        estimates = dict(zip(asked, found.estimates[number :: len(discounts)], strict=True))
         side = found.behaviors.get(discount) if baseline == BEHAVIOR else Compared.of(estimates[baseline])
         if side is None:
             raise InputError(

@@ -25,7 +25,7 @@ from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.named import named
 from gradientdice.evaluation.scan.behavior import behavior_side
 from gradientdice.evaluation.scan.facts import Seen, alike_starts, moved, scanned_estimate, with_behaviors
-from gradientdice.evaluation.scan.pair_scores import PairPass, PairRows, PairScorer, pair_features
+from gradientdice.evaluation.scan.pair_scores import PairPass, PairRows, PairScorer
 from gradientdice.evaluation.scan.questions import Columns, Question, ScannedEstimates
 from gradientdice.evaluation.scan.score import scored_by_pass
 from gradientdice.inference.room import margin
@@ -65,12 +65,14 @@ class _Learned:
         answer: the default's answer on the sample, with its evidence complete.
         search: the search.
         pair: its ratio and Q as functions of any row.
+        smoothing: see `smoothing_error`.
     """
 
     problem: Problem
     answer: Answer
     search: FunctionSearch
     pair: LinearPair
+    smoothing: float
 
 
 def searched_estimates(questions: Sequence[Question], intervals: Intervals) -> ScannedEstimates:
@@ -81,7 +83,7 @@ def searched_estimates(questions: Sequence[Question], intervals: Intervals) -> S
     asked = replace(questions[0].asked, log=questions[0].asked.log.without_sample())
     discounts = list(dict.fromkeys(question.discount for question in questions))
     rows = [
-        PairRows(own.pair, pair_features(question.asked.policy, own.pair, question.asked.seed))
+        PairRows.of(own.pair, question.asked.policy, question.asked.seed)
         for question, own in zip(questions, learned, strict=True)
     ]
     found = first_sums(asked, [_pair_pass(asked, own) for own in rows], discounts)
@@ -107,7 +109,7 @@ def searched_estimates(questions: Sequence[Question], intervals: Intervals) -> S
             assumption_checks(own.problem, question.estimator, own.answer, ROW_TESTS),
             _notes(asked),
             own.search.chosen.distances,
-            own.search.chosen.undirected,
+            math.hypot(own.search.chosen.undirected, own.smoothing),
         )
         estimates.append(scanned_estimate(question, own.problem, answer, intervals, seen))
     return with_behaviors(estimates, sides, columns, scored)
@@ -145,26 +147,24 @@ def _answered(problem: Problem, question: Question, search: FunctionSearch, inte
     own = replace(problem, search=lambda _: search)
     assert search.pair is not None
     answer = with_evidence(own, question.estimator, question.estimator.answer(own), intervals.confidence)
-    size = math.hypot(search.chosen.misfit, smoothing_error(question.asked, search))
+    smoothing = smoothing_error(question.asked, search)
+    size = math.hypot(search.chosen.misfit, smoothing)
     evidence = replace(answer.evidence, allowance=margin(size, intervals.confidence))
-    return _Learned(own, replace(answer, evidence=evidence), search, search.pair)
+    return _Learned(own, replace(answer, evidence=evidence), search, search.pair, smoothing)
 
 
 def smoothing_error(asked: Asked, search: FunctionSearch) -> float:
     """How far the sample's answer moves where its Q is the one that scores other rows, with the same ratio."""
     pair, data, answer = search.pair, asked.log.sample, search.chosen.answer
     assert pair is not None and answer.ratio is not None
-    features, discount = PairRows(pair, pair_features(asked.policy, pair, asked.seed)), pair.discount
-    residual = np.empty(len(data))
-    for where, design in pair.rows.chunks():
-        _, q, following = predictions(pair, design)
-        following = np.where(design.ended, 0.0, following) if features.restarts else following
-        residual[where] = design.rewards + discount * following - q - (1 - discount) * pair.level
+    rows, discount = PairRows.of(pair, asked.policy, asked.seed), pair.discount
+    found = [predictions(pair.ratio_params, pair.value_params, design)[1:] for _, design in pair.rows.chunks()]
+    residual = rows.residual(data, *(np.concatenate(part) for part in zip(*found, strict=True)))
     mass, start = data.row_weights * answer.ratio, 0.0
-    if data.start_states is not None and (discount < 1 or features.restarts):
-        start = float(np.average(features.values(data.start_states), weights=data.start_weights))
+    if data.start_states is not None and (discount < 1 or rows.restarts):
+        start = float(np.average(rows.values(data.start_states), weights=data.start_weights))
     if discount == 1:
-        moved_to = (mass @ residual + (mass[data.ended].sum() * start if features.restarts else 0.0)) / mass.sum()
+        moved_to = (mass @ residual + (mass[data.ended].sum() * start if rows.restarts else 0.0)) / mass.sum()
     else:
         moved_to = (1 - discount) * start + mass @ residual / data.row_weights.sum()
     return abs(float(moved_to) - answer.value)

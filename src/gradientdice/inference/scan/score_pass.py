@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int, Num
@@ -79,7 +80,9 @@ class ScorePass(EpisodePass):
     def scores(self, batch: Batch) -> list[RowScores]:
         """What each scorer says of a batch, asked once."""
         if "scores" not in batch.made:
-            batch.made["scores"] = [scorer.rows(batch.data) for scorer in self.scorers]
+            # A single one has nothing to share, and need not keep it.
+            made: dict[str, Any] | None = {} if len(self.scorers) > 1 else None
+            batch.made["scores"] = [scorer.rows(batch.data, made) for scorer in self.scorers]
         return batch.made["scores"]
 
     def run_values(self, batch: Batch, first: Int[np.ndarray, " m"]) -> Float[np.ndarray, "m k"]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from jaxtyping import Float, Int, Num
@@ -12,6 +13,7 @@ from jaxtyping import Float, Int, Num
 from gradientdice.data.transitions import Transitions
 from gradientdice.inference.influence import Influence, row_influence, start_direction
 from gradientdice.inference.small_samples import FittedPairs, PairRows
+from gradientdice.problem.design import Design
 from gradientdice.problem.moments import Moments
 from gradientdice.problem.scan.cells import CellCodes, CellPlaces
 from gradientdice.problem.scan.counted import CountedLog
@@ -41,8 +43,8 @@ class Scorer(Protocol):
         """Whether the answer depends on the initial states."""
         ...
 
-    def rows(self, data: Transitions) -> RowScores:
-        """The part of some rows."""
+    def rows(self, data: Transitions, made: dict[str, Any] | None = None) -> RowScores:
+        """The part of some rows; what other scorers of the same rows may use too is kept in `made`."""
         ...
 
     def starts(
@@ -103,7 +105,7 @@ class TableScorer:
         """Cells of the whole table as those of this answer."""
         return cell
 
-    def rows(self, data: Transitions) -> RowScores:
+    def rows(self, data: Transitions, made: dict[str, Any] | None = None) -> RowScores:
         """The part of some rows."""
         return self.of_cells(self._places.find(self.codes.of(data)), data.rewards, data.row_weights)
 
@@ -178,14 +180,24 @@ class LinearScorer:
     features: BatchFeatures
     row_share: float
 
-    def rows(self, data: Transitions) -> RowScores:
-        """The part of some rows."""
+    def rows(self, data: Transitions, made: dict[str, Any] | None = None) -> RowScores:
+        """The part of some rows; fits to the same features share these, one after the other."""
         ratio, raw, residual = np.empty((3, len(data)))
-        for rows, design in self.features.chunks(data):
+        for rows, design in self._chunks(data, made):
             found = row_influence(self.fit, design)
             ratio[rows], raw[rows], residual[rows] = found.ratio, found.raw, found.residual
         shares = data.row_weights * (raw - self._mean) / self.fit.moments.weight
         return RowScores(self.row_share * ratio, shares, residual)
+
+    def _chunks(self, data: Transitions, made: dict[str, Any] | None) -> Iterable[tuple[slice, Design]]:
+        """Feature rows, some at a time; all are kept only where another fit may want them."""
+        if made is None:
+            return self.features.chunks(data)
+        features, chunks = made.get("design", (None, ()))
+        if features is not self.features:
+            chunks = list(self.features.chunks(data))
+            made["design"] = (self.features, chunks)
+        return chunks
 
     @property
     def has_starts(self) -> bool:

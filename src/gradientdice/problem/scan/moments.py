@@ -27,6 +27,7 @@ from gradientdice.problem.moments import Moments, MomentSums, weighted_sum
 from gradientdice.problem.scan.asked import Asked, as_asked
 from gradientdice.problem.scan.counts import CountPass, counted_log
 from gradientdice.problem.scan.facts import COLUMNS, FactsCounter, FactsPass
+from gradientdice.problem.scan.first import Make
 from gradientdice.problem.stream import BYTES
 
 # Features are made of so many rows at a time: with tens of features they stay in the processor's caches, and their
@@ -234,6 +235,12 @@ def batch_features(asked: Asked, functions: LinearFunctions) -> BatchFeatures:
     return BatchFeatures(asked.policy, fitted, asked.seed, ends, sample.states.dtype, sample.states.ndim == 2)
 
 
+def moment_pass(asked: Asked, features: BatchFeatures) -> Make:
+    """What makes a pass for moments, from where runs may be written and a discount."""
+    starts, beside = asked.has_first_states, asked.has_spare_cores
+    return lambda spill, discount: MomentPass(spill, discount, starts, features=features, beside=beside)
+
+
 def finished_moments(asked: Asked, features: BatchFeatures, sums: Sums) -> tuple[Moments, BatchFeatures]:
     """The moments of a whole log, and the features behind them; an error if an action is missing."""
     _require_logged_actions(asked, sums)
@@ -268,6 +275,7 @@ def moments_of_scan(log: ScannedLog, policy: Policy, functions: LinearFunctions,
         sums = asked.summed(lambda spill: CountPass(spill, starts=starts, table=functions))
         return Moments.from_transitions(counted_log(functions, sums), policy, functions, seed=seed)
     asked = as_asked(log, policy, functions, seed, Run())
-    features, starts = batch_features(asked, functions), asked.has_first_states
-    sums = asked.summed(lambda spill: MomentPass(spill, starts=starts, features=features, beside=asked.has_spare_cores))
+    features = batch_features(asked, functions)
+    make = moment_pass(asked, features)
+    sums = asked.summed(lambda spill: make(spill, 1.0))
     return finished_moments(asked, features, sums)[0]
