@@ -33,8 +33,8 @@ class CellCounter:
         self._codes, self._places = codes, CellPlaces(codes)
         # What has no slot, and sums of weights.
         self._rows, self._weight, self._reward = np.zeros((3, FEWEST_CELLS))
-        # A row for each slot, so that the counts of a frequent reward lie together.
-        self._slot_rows = np.zeros((SLOTS, FEWEST_CELLS), dtype=np.int64)
+        # A row for each slot that is used, so that the counts of a frequent reward lie together.
+        self._slot_rows = np.zeros((0, FEWEST_CELLS), dtype=np.int64)
         self._slot_reward: np.ndarray | None = None  # of each cell, once they differ from cell to cell
         self._common = np.zeros(0)
         self._weighted = False
@@ -61,9 +61,8 @@ class CellCounter:
     def sums(self) -> Sums:
         """The counts, one row per cell in the order of their first rows."""
         count = len(self._places.codes)
-        used = self._slots_used()
-        slot_rows = self._slot_rows[:used, :count].T.astype(np.float64, order="C")
-        slot_reward = np.ascontiguousarray(self._own_rewards()[:used, :count].T)
+        slot_rows = self._slot_rows[:, :count].T.astype(np.float64, order="C")
+        slot_reward = np.ascontiguousarray(self._rewards_of_slots()[:, :count].T)
         in_slots = slot_rows.sum(axis=1)
         weight, reward = self._weight[:count], self._reward[:count]
         if not self._weighted:
@@ -82,19 +81,25 @@ class CellCounter:
             wider = np.append(self._common, few[~np.isin(few, self._common)])
             slot = _slots(wider, rewards) if len(wider) <= SLOTS else None
             if slot is None:
-                self._slot_reward = self._own_rewards()
+                self._give_own_slots()
                 return False
+            self._widen(len(wider))
             self._common = wider
         place = np.multiply(slot, self._slot_rows.shape[1], dtype=np.int64)
         place += cell
         np.add.at(self._slot_rows.reshape(-1), place, 1)
         return True
 
-    def _slots_used(self) -> int:
-        """How many slots have rows in any cell, from the first; those behind them are left out of the sums."""
-        return len(self._common) if self._slot_reward is None else int((self._slot_rows.max(axis=1) > 0).sum())
+    def _widen(self, slots: int) -> None:
+        """Makes room for so many slots."""
+        self._slot_rows = np.pad(self._slot_rows, ((0, slots - len(self._slot_rows)), (0, 0)))
 
-    def _own_rewards(self) -> Float[np.ndarray, "slots C"]:
+    def _give_own_slots(self) -> None:
+        """From here on each cell has slots of its own."""
+        self._widen(SLOTS)
+        self._slot_reward = self._rewards_of_slots()
+
+    def _rewards_of_slots(self) -> Float[np.ndarray, "slots C"]:
         """The reward of each cell's slots; NaN where a slot is empty."""
         if self._slot_reward is not None:
             return self._slot_reward

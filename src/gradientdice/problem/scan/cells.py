@@ -9,8 +9,9 @@ from jaxtyping import Bool, Int
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.functions import Tabular
+from gradientdice.problem.scan.hashed import HashedPlaces
 
-# A list of places for this many codes takes 128 MiB; larger tables are searched in sorted codes.
+# A list of places for this many codes takes 128 MiB; larger tables have a hash table of the codes that came.
 LARGEST_LIST = 1 << 25
 
 
@@ -64,7 +65,7 @@ class CellPlaces:
     def __init__(self, codes: CellCodes, known: Int[np.ndarray, " C"] | None = None) -> None:
         self.codes, self._kind = np.zeros(0, dtype=np.int64), codes
         self._list = np.full(codes.count, -1, dtype=np.int32) if codes.count <= LARGEST_LIST else None
-        self._order = self.codes
+        self._hashed = HashedPlaces()
         if known is not None:
             self._append(known)
 
@@ -84,10 +85,7 @@ class CellPlaces:
         """The numbers of these codes; −1 for one that did not come yet."""
         if self._list is not None:
             return self._list.take(codes)
-        if not len(self.codes):
-            return np.full(len(codes), -1)
-        at = np.minimum(np.searchsorted(self._sorted, codes), len(self.codes) - 1)
-        return np.where(self._sorted[at] == codes, self._order[at], -1)
+        return self._hashed.find(codes)
 
     def _first_of_each(self, codes: Int[np.ndarray, " m"]) -> Int[np.ndarray, " u"]:
         """Codes that did not come yet, each once, in the order in which they come."""
@@ -105,8 +103,7 @@ class CellPlaces:
         if self._list is not None:
             self._list[new] = np.arange(start, len(self.codes))
         else:
-            self._order = np.argsort(self.codes, kind="stable")
-            self._sorted = self.codes[self._order]
+            self._hashed.append(new)
 
 
 def _inside(values: np.ndarray, count: int) -> bool:
