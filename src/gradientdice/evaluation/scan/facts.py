@@ -81,6 +81,25 @@ def scanned_estimate(
     return assembled(answer, whole, facts, estimator, intervals, made)
 
 
+def estimate_without_interval(
+    asked: Asked, estimator: Estimator, answer: Answer, intervals: Intervals, found: tuple[Sums, MassSums, str]
+) -> Estimate:
+    """An estimate from an answer that has no influence values.
+
+    Args:
+        asked: what was asked.
+        estimator: what answered.
+        answer: with its evidence complete.
+        intervals: what was asked for.
+        found: the sums of a pass, how the target's mass is spread, and the solver in words.
+    """
+    sums, mass, solver = found
+    seen = Seen(sums, ErrorShares([], None), mass, (), (), ())
+    facts = _facts(asked, seen, estimator.discount, answer, intervals.confidence)
+    made = provenance(seed=asked.seed, solver=solver, rows=facts.rows)
+    return assembled(answer, None, facts, estimator, intervals, made)
+
+
 def error_shares(shares: ShareSums | None, initial: ShareSums | None, first: Sums, second: Sums | None) -> ErrorShares:
     """The shares by kind, and whether the initial states are few and alike.
 

@@ -30,14 +30,15 @@ class Asked:
     Attributes:
         log: the log.
         policy: the policy to evaluate.
-        functions: the function class; None is a table where states and actions are few whole numbers.
+        functions: the function class; None is a table where states and actions are few whole numbers. Networks are
+            for solvers that read minibatches.
         seed: for whatever is random.
         run: how passes are run.
     """
 
     log: ScannedLog
     policy: StatePolicy
-    functions: LinearFunctions | None
+    functions: LinearFunctions | MLP | None
     seed: int
     run: Run
 
@@ -82,11 +83,6 @@ def as_asked(log: ScannedLog, policy: Policy, functions: Any, seed: int, run: Ru
         raise InputError(
             f"The log numbers its actions as {list(log.action_names)[:10]} and the policy as {list(words)[:10]}. Give "
             "the policy's probabilities in the log's order, or load the log, which numbers it anew."
-        )
-    if isinstance(functions, MLP):
-        raise InputError(
-            "Networks need the log in memory. For a scanned log give LinearFeatures(…), RandomFourier(…) or "
-            "Tabular(…); or train on log.sample."
         )
     return Asked(log, policy, functions, seed, run)
 
