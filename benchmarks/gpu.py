@@ -24,21 +24,29 @@ import numpy as np
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 LIMIT = 170  # seconds for a task
+# Set for a process whose programs an earlier one left in JAX's compilation cache.
+SECOND = "BENCHMARK_SECOND_PROCESS"
 PLACES = {"gpu": {}, "cpu": {"GRADIENTDICE_CLOSED_FORM": "cpu", "JAX_PLATFORMS": "cpu"}}
 MOMENT_FIELDS = ("gram", "next_gram", "mean", "reward")
 # Where the time of a default answer goes: module, name.
 STAGES = {
     "ratios: sums, solves, scores": ("gradientdice.estimators.doubly_robust.search", "ridge_scores"),
-    "model: dynamics": ("gradientdice.estimators.model.values", "learn_dynamics"),
+    "model: all": ("gradientdice.estimators.model.values", "simulated_values"),
+    "model: dynamics (in a thread with a GPU)": ("gradientdice.estimators.model.values", "learn_dynamics"),
     "model: simulation": ("gradientdice.estimators.model.values", "simulate"),
     "model: fitted value": ("gradientdice.estimators.model.values", "fit_values"),
     "model: paths from rows": ("gradientdice.estimators.model.values", "row_values"),
-    "Bellman judge": ("gradientdice.estimators.doubly_robust.search", "KernelBellmanLoss"),
+    "Bellman judge: features": ("gradientdice.estimators.doubly_robust.search", "KernelBellmanLoss"),
     "flow check": ("gradientdice.estimators.doubly_robust.automatic", "flow_residuals"),
     "moments in folds": ("gradientdice.estimators.doubly_robust.ridge_scores", "moments_without"),
     "solves": ("gradientdice.estimators.doubly_robust.ridge_scores", "ridge_path"),
 }
-INSIDE = ("moments in folds", "solves")  # of the first stage
+# Parts of other stages.
+INSIDE = (
+    "moments in folds",
+    "solves",
+    *(stage for stage in STAGES if stage.startswith("model: ") and stage[7:] != "all"),
+)
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -84,13 +92,15 @@ def default_task(name: str, rows: int, effort: str, discount: float = 0.99) -> d
         return gd.evaluate(data, environment.target, discount=discount, effort=effort, progress=False)
 
     seconds, estimate = timed(work)
-    stages = dict(spent)
-    stages["rest"] = seconds - sum(value for stage, value in spent.items() if stage not in INSIDE)
-    again = timed(work)[0] if os.environ.get("GRADIENTDICE_CLOSED_FORM") != "cpu" else None
+    stages, later, again = dict(spent), {}, None
+    if os.environ.get("GRADIENTDICE_CLOSED_FORM") != "cpu" and not os.environ.get(SECOND):
+        again, _ = timed(work)
+        later = {stage: value - stages[stage] for stage, value in spent.items()}
     return {
         "seconds": seconds,
         "again": again,
         "stages": stages,
+        "stages again": later,
         "numbers": {"value": estimate.value, "interval": list(estimate.interval or ())},
     }
 
@@ -148,7 +158,7 @@ TASKS: dict[str, Callable[..., dict[str, Any]]] = {
 }
 
 
-def run(task: str, arguments: list[Any], place: str) -> dict[str, Any] | None:
+def run(task: str, arguments: list[Any], place: str, **variables: str) -> dict[str, Any] | None:
     """What a task gives in a process of its own; None, and its messages on the screen, if it fails."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
@@ -164,7 +174,12 @@ def run(task: str, arguments: list[Any], place: str) -> dict[str, Any] | None:
         ]
         paths = f"{SOURCE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
         try:
-            subprocess.run(command, env={**os.environ, **PLACES[place], "PYTHONPATH": paths}, timeout=LIMIT, check=True)
+            subprocess.run(
+                command,
+                env={**os.environ, **PLACES[place], **variables, "PYTHONPATH": paths},
+                timeout=LIMIT,
+                check=True,
+            )
             return json.loads(result.read_text())
         except (subprocess.SubprocessError, OSError, ValueError):
             traceback.print_exc()
@@ -177,18 +192,30 @@ def apart(one: Any, other: Any) -> float:
     return float(np.abs(first - second).max() / np.abs(first).max())
 
 
-def both(task: str, arguments: list[Any], label: str) -> dict[str, Any]:
-    """A task on the GPU and on the processor, with the largest difference of what they found."""
+def both(task: str, arguments: list[Any], label: str, places: list[str]) -> dict[str, Any]:
+    """A task on the GPU and on the processor, or on one of them, with the largest difference of what they found."""
     row: dict[str, Any] = {"task": label}
-    found = {place: run(task, arguments, place) for place in PLACES}
+    found = {place: run(task, arguments, place) for place in places}
     for place, result in found.items():
         if result is not None:
             row[place] = {name: value for name, value in result.items() if name != "numbers" or task == "default"}
-    if all(found.values()):
+    if len(found) > 1 and all(found.values()):
         numbers = [result["numbers"] for result in found.values() if result is not None]
         row["apart"] = max(apart(numbers[1][name], numbers[0][name]) for name in numbers[0])
     show(row)
     return row
+
+
+def second_process(name: str, rows: int) -> dict[str, Any]:
+    """The default answer on the GPU in a new process that finds its programs in JAX's compilation cache."""
+    result = run("default", [name, rows, "normal"], "gpu", **{SECOND: "1"})
+    row = {"task": f"default answer, {name}, {rows:,} rows, normal, programs in JAX's cache", "gpu": result}
+    show(row)
+    return row
+
+
+def cache(folder: Path) -> dict[str, str]:
+    return {"JAX_COMPILATION_CACHE_DIR": str(folder), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
 
 
 def show(row: dict[str, Any]) -> None:
@@ -196,31 +223,37 @@ def show(row: dict[str, Any]) -> None:
     for place in PLACES:
         result = row.get(place)
         if result is None:
-            print(f"  {place}: failed", flush=True)
             continue
         again = "" if result.get("again") is None else f", again in the same process {result['again']:.2f} s"
         answer = f", {result['numbers']}" if "numbers" in result else ""
         print(f"  {place}: {result['seconds']:.2f} s{again}{answer}")
+        later = result.get("stages again", {})
         for stage, seconds in result.get("stages", {}).items():
-            print(f"      {'  of which ' if stage in INSIDE else ''}{stage}: {seconds:.2f} s")
+            then = f", then {later[stage]:.2f} s" if stage in later else ""
+            print(f"      {'  of which ' if stage in INSIDE else ''}{stage}: {seconds:.2f} s{then}")
     if "apart" in row:
         print(f"  largest relative difference: {row['apart']:.1e}", flush=True)
 
 
-def stream_rows(rows: int, features: int) -> dict[str, Any]:
+def stream_rows(rows: int, features: int, places: list[str]) -> dict[str, Any]:
     """The log is written once for both places."""
     sys.path.insert(0, str(Path(__file__).parent))
     import scale
 
     with tempfile.TemporaryDirectory() as folder:
         written, _ = timed(lambda: scale.write(Path(folder) / "log", rows, scale.vector_part))
-        row = both("stream", [str(Path(folder) / "log"), features], f"{rows:,} rows from Parquet, {features} features")
+        label = f"{rows:,} rows from Parquet, {features} features"
+        row = both("stream", [str(Path(folder) / "log"), features], label, places)
     return {**row, "seconds to write the log": written}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--parts", nargs="+", default=["moments", "default", "stream"], choices=list(TASKS))
+    parser.add_argument(
+        "--parts", nargs="+", default=["moments", "default", "stream", "cached"], choices=[*TASKS, "cached"]
+    )
+    parser.add_argument("--places", nargs="+", default=list(PLACES), choices=list(PLACES))
+    parser.add_argument("--efforts", nargs="+", default=["normal", "quick"])
     parser.add_argument("--rows", type=float, default=1e5)
     parser.add_argument("--features", type=int, default=10_000)
     parser.add_argument("--stream-rows", type=float, default=1e7)
@@ -233,33 +266,39 @@ def main() -> None:
         options.json.write_text(json.dumps(TASKS[options.task](*json.loads(options.arguments))))
         return
     rows, table = int(options.rows), []
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= cache(Path(folder))  # empty at first, so that first processes compile
+        measure(options, rows, table)
+
+
+def measure(options: argparse.Namespace, rows: int, table: list[dict[str, Any]]) -> None:
+    """All parts, one after the other; what is done is written after each."""
     jobs: dict[str, list[Callable[[], dict[str, Any]]]] = {
         "moments": [
-            lambda: both("moments", [rows, options.features], f"moments of {rows:,} × {options.features:,} features")
+            lambda: both(
+                "moments",
+                [rows, options.features],
+                f"moments of {rows:,} × {options.features:,} features",
+                options.places,
+            )
         ],
         "default": [
             lambda name=name, effort=effort: both(
-                "default", [name, rows, effort], f"default answer, {name}, {rows:,} rows, {effort}"
+                "default", [name, rows, effort], f"default answer, {name}, {rows:,} rows, {effort}", options.places
             )
-            for effort in ("normal", "quick")
+            for effort in options.efforts
             for name in ("pendulum", "cartpole")
         ],
-        "stream": [lambda: stream_rows(int(options.stream_rows), options.stream_features)],
+        "cached": [lambda name=name: second_process(name, rows) for name in ("pendulum", "cartpole")],
+        "stream": [lambda: stream_rows(int(options.stream_rows), options.stream_features, options.places)],
     }
-    for part in options.parts:
-        for job in jobs[part]:
-            try:
-                table.append(job())
-            except Exception:
-                traceback.print_exc()
-            if options.json:
-                options.json.write_text(json.dumps({"device": device(), "rows": table}, indent=2))
-
-
-def device() -> str:
-    """What JAX computes on, asked in a process of its own: this one is to leave the device to the tasks."""
-    code = "import jax; d = jax.devices(); print(len(d), d[0].device_kind)"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip()
+    for job in [job for part in options.parts for job in jobs[part]]:
+        try:
+            table.append(job())
+        except Exception:
+            traceback.print_exc()
+        if options.json:
+            options.json.write_text(json.dumps({"rows": table}, indent=2))
 
 
 if __name__ == "__main__":

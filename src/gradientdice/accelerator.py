@@ -10,16 +10,19 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from gradientdice.errors import InputError
 from gradientdice.forks import has_own_jax, require_own_jax
+
+T = TypeVar("T")
 
 VARIABLE = "GRADIENTDICE_CLOSED_FORM"
 CHOICES = ("auto", "cpu", "device")
@@ -86,6 +89,14 @@ def closed_form_devices(work: float, size: float = 0.0) -> Devices | None:
     require_own_jax()
     found = _devices(choice)
     return found if found is not None and size <= found.memory else None
+
+
+def in_thread(work: Callable[[], T]) -> Callable[[], T]:
+    """Begins some work in another thread; what is returned waits for its result, or raises its error."""
+    pool = ThreadPoolExecutor(1)
+    begun = pool.submit(work)
+    pool.shutdown(wait=False)
+    return begun.result
 
 
 @contextmanager

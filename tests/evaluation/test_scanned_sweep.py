@@ -6,6 +6,7 @@ import pytest
 import gradientdice as gd
 from gradientdice.data.scan.shuffled import ShuffledRows
 from gradientdice.solvers.stochastic import scanned, training
+from problems import known
 
 FUNCTIONS = {
     "linear": gd.LinearFeatures(lambda states, actions: np.column_stack([states[:, 0], actions])),
@@ -84,11 +85,32 @@ def test_training_comes_to_the_closed_form(log):
     _, policy = ended_log(2)
     functions, estimator = FUNCTIONS["linear"], gd.GradientDICE(0.5)
     truth = gd.evaluate(log, policy, estimator, functions=functions).value
-    solver = gd.PrimalDual(2000, 0.1, batch_size=16, average=0.99, record_every=500)
+    solver = gd.PrimalDual(2000, 0.05, batch_size=32, average=0.995, record_every=500)
     table = gd.sweep(log, policy, estimator, functions, solver, seeds=1)
     assert table["value"].iloc[-1] == pytest.approx(truth, abs=0.02)
     # A ratio of 1 everywhere is far off.
     assert abs(log.sample.rewards.mean() - truth) > 0.1
+
+
+@pytest.mark.parametrize("name", ["linear", pytest.param("network", marks=pytest.mark.slow)])
+def test_an_answer_is_that_over_every_row(log, tmp_path, name):
+    data, policy = ended_log()
+    functions, solver = FUNCTIONS[name], gd.PrimalDual(200, 0.05, batch_size=16, record_every=100)
+    first = gd.evaluate(log, policy, gd.GradientDICE(0.9), functions=functions, solver=solver, checkpoint=tmp_path)
+    again = gd.evaluate(log, policy, gd.GradientDICE(0.9), functions=functions, solver=solver, checkpoint=tmp_path)
+    assert first.value == again.value and first.interval is None and first.num_rows == len(data)
+    # The sample is the whole log here, so that the last point of the curve is the value in single precision.
+    curve = known(known(first.solution).curve)
+    assert first.value == pytest.approx(curve.values[-1], rel=1e-4)
+    other = gd.evaluate(log, policy, gd.GradientDICE(0.9), functions=functions, solver=solver, seed=1)
+    assert other.value != first.value
+    if name == "linear":
+        rows = np.column_stack([np.ones(900), data.states[:, 0], data.actions, np.zeros(900)])
+        ratio = rows @ known(first.solution).ratio_params
+        assert first.value == pytest.approx(0.9 * np.mean(ratio * data.rewards), rel=1e-6)
+        assert 1 + first.diagnostics.mean_ratio_error == pytest.approx(
+            0.9 * ratio.mean() + 0.1 * known(first.solution).ratio_params[-1], rel=1e-6
+        )
 
 
 def test_what_a_scanned_log_cannot_train_is_refused(log, tmp_path):
@@ -104,6 +126,14 @@ def test_what_a_scanned_log_cannot_train_is_refused(log, tmp_path):
     startless = gd.ScannedLog(log.parts, {k: v for k, v in log.columns.items() if k != "initial_states"})
     with pytest.raises(gd.InputError, match="initial"):
         gd.sweep(startless, policy, estimator, FUNCTIONS["linear"], solver)
+    with pytest.raises(gd.InputError, match="needs functions="):
+        gd.evaluate(log, policy, estimator, solver=solver)
+    with pytest.raises(gd.InputError, match=r"solver=PrimalDual"):
+        gd.evaluate(log, policy, estimator, functions=gd.MLP())
+    with pytest.raises(gd.InputError, match="interval= cannot be used"):
+        gd.evaluate(log, policy, estimator, functions=FUNCTIONS["linear"], solver=solver, interval=gd.NormalInterval())
+    with pytest.raises(gd.InputError, match="ProjectedPrimalDual needs the log in memory"):
+        gd.evaluate(log, policy, estimator, functions=FUNCTIONS["linear"], solver=gd.ProjectedPrimalDual(10))
     logged = gd.LoggedPolicy(next_probabilities=np.full((900, 2), 0.5))
     with pytest.raises(gd.InputError, match="LoggedPolicy"):
         scanned.scanned_setup(log, logged, FUNCTIONS["linear"], 0.9)

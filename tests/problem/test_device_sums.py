@@ -10,6 +10,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice import accelerator
+from gradientdice.inference.flow import flow_residuals
 from gradientdice.problem.folds import Folds, fold_moments, moments_without
 from gradientdice.problem.moments import Moments
 from gradientdice.problem.stream import LogDesign
@@ -135,6 +136,30 @@ def test_whole_answers_agree(on, continuous, discount):
         given = gd.evaluate(data, policy, discount=discount, functions=FUNCTIONS["fourier"])
         answers.append([searched.value, *searched.interval, given.value, *given.interval])  # pyright: ignore
     np.testing.assert_allclose(answers[0], answers[1], rtol=1e-8)
+
+
+@pytest.mark.slow
+def test_answers_with_a_model_agree_whose_networks_learn_in_a_thread(on):
+    """Here the networks are trained on the processor in both cases, to the same bits."""
+    data, policy = control(continuous=False)
+    answers = []
+    for place in ("cpu", "device"):
+        on(place)
+        found = gd.evaluate(data, policy, discount=0.9)
+        answers.append([found.value, *found.interval])  # pyright: ignore
+    np.testing.assert_allclose(answers[0], answers[1], rtol=1e-8)
+
+
+def test_the_flow_check_is_numpys(on):
+    ratio = np.random.default_rng(3).uniform(0, 2, size=400)
+    for continuous in (False, True):
+        data, policy = control(continuous)
+        for discount in (0.9, 1.0):
+            found = []
+            for place in ("cpu", "device"):
+                on(place)
+                found.append(flow_residuals(gd.Problem(data, policy), discount, [ratio, ratio**2]))
+            np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
 
 
 def test_scanned_moments_are_numpys(on, tmp_path, monkeypatch):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
+from gradientdice.compiling import quickly_compiled
 
-@partial(jax.jit, static_argnames="traced")
+
+@quickly_compiled(static_argnames="traced")
 def feature_rows(
     traced: Callable[..., Any] | None,
     arrays: tuple[Any, ...],
@@ -34,13 +34,13 @@ def feature_rows(
     return rows if absorbing is None else jnp.concatenate([rows, absorbing[:, None]], axis=1)
 
 
-@jax.jit
+@quickly_compiled()
 def predictions(rows: Float[Array, "n K"], params: Float[Array, "K r"]) -> Float[Array, "n r"]:
     """x·params for each row."""
     return jnp.matmul(rows, params, precision="highest")
 
 
-@partial(jax.jit, donate_argnums=0)
+@quickly_compiled(donate_argnums=0)
 def added(
     sums: tuple[Any, Any, Any, Any],
     current: Float[Array, "n K"],
@@ -67,8 +67,39 @@ def added(
     return lax.fori_loop(0, len(sums[0]), one, sums), weights.sum()
 
 
-@jax.jit
+@quickly_compiled()
 def totals(sums: tuple[Any, Any, Any, Any], chosen: Float[Array, " F"]) -> tuple[Any, Any, Any, Any]:
     """The sums of some folds together: those whose share is 1, not 0."""
     gram, after, mean, reward = (jnp.tensordot(chosen, part, axes=1, precision="highest") for part in sums)
     return gram, after, mean, reward
+
+
+@quickly_compiled(static_argnames="tests")
+def flow_sums(
+    tests: int,
+    current: Float[Array, "n K"],
+    following: Float[Array, "n K"],
+    again: Float[Array, " tests"],
+    restarts: Float[Array, " n"],
+    discount: Float[Array, ""],
+    masses: Float[Array, "n c"],
+    signs: Float[Array, "n f"],
+) -> tuple[Any, Any]:
+    """Σ_i m_i s_i (γx̄'_i − x_i) for each column of masses and signs, and Σ_i m_i² ‖γx̄'_i − x_i‖²; see `inference.flow`.
+
+    Args:
+        tests: how many of the features count: all but the absorbing state's.
+        current: x.
+        following: x̄'.
+        again: what takes the place of γx̄' after a restart.
+        restarts: 1 where there is one.
+        discount: γ.
+        masses: m; 0 in rows that only fill up.
+        signs: s.
+    """
+    after = jnp.where(restarts[:, None] > 0, again, discount * following[:, :tests])
+    change = after - current[:, :tests]
+    weighted = (masses[:, :, None] * signs[:, None, :]).reshape(len(masses), -1)
+    flow = jnp.matmul(change.T, weighted, precision="highest")
+    own = jnp.matmul(jnp.sum(change**2, axis=1), masses**2, precision="highest")
+    return flow.reshape(tests, masses.shape[1], signs.shape[1]), own

@@ -4,39 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import lu_factor, lu_solve
 from jaxtyping import Array, Float
 
+from gradientdice.compiling import quickly_compiled
 
-@jax.jit
+
+@quickly_compiled()
 def eigen(matrix: Float[Array, "K K"]) -> tuple[Any, Any]:
     """Eigenvalues and eigenvectors of a symmetric matrix."""
     values, vectors = jnp.linalg.eigh(matrix)
     return values, vectors
 
 
-@jax.jit
+@quickly_compiled()
 def congruent(basis: Float[Array, "K r"], matrix: Float[Array, "K K"]) -> Float[Array, "r r"]:
     """basisᵀ · matrix · basis."""
     return jnp.matmul(jnp.matmul(basis.T, matrix, precision="highest"), basis, precision="highest")
 
 
-@jax.jit
+@quickly_compiled()
 def triangular(matrix: Float[Array, "m r"]) -> tuple[Any, Any]:
     """An orthogonal matrix and a triangle."""
     orthogonal, triangle = jnp.linalg.qr(matrix)
     return orthogonal, triangle
 
 
-@jax.jit
+@quickly_compiled()
 def singular_values(matrix: Float[Array, "m r"]) -> Any:
     """The singular values."""
     return jnp.linalg.svd(matrix, compute_uv=False)
 
 
-@jax.jit
+@quickly_compiled()
 def ridge_solution(
     system: Float[Array, "k k"],
     penalty: Float[Array, " k"],

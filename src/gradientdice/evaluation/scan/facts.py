@@ -9,7 +9,7 @@ import numpy as np
 
 from gradientdice.data.scan.passes import Sums
 from gradientdice.errors import InputError
-from gradientdice.estimators.answer import Answer
+from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.evaluation.assumptions import ROW_TESTS, assumption_checks, enough_observations, repeats
 from gradientdice.evaluation.difference import Compared, difference
 from gradientdice.evaluation.estimate import Estimate
@@ -104,6 +104,25 @@ def scanned_estimate(
     facts = _facts(asked, seen, estimator.discount, answer, intervals.confidence)
     made = provenance(seed=asked.seed, solver="ClosedForm()", rows=facts.rows)
     return assembled(answer, whole, facts, estimator, intervals, made)
+
+
+def estimate_without_interval(
+    asked: Asked, estimator: Estimator, answer: Answer, intervals: Intervals, found: tuple[Sums, MassSums, str]
+) -> Estimate:
+    """An estimate from an answer that has no influence values.
+
+    Args:
+        asked: what was asked.
+        estimator: what answered.
+        answer: with its evidence complete.
+        intervals: what was asked for.
+        found: the sums of a pass, how the target's mass is spread, and the solver in words.
+    """
+    sums, mass, solver = found
+    seen = Seen(sums, JointShares(()), 0, None, mass, (), (), ())
+    facts = _facts(asked, seen, estimator.discount, answer, intervals.confidence)
+    made = provenance(seed=asked.seed, solver=solver, rows=facts.rows)
+    return assembled(answer, None, facts, estimator, intervals, made)
 
 
 def alike_starts(scorer: Scorer, place: int, first: Sums, scored: Scored) -> int | None:

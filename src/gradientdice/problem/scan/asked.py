@@ -31,7 +31,8 @@ class Asked:
     Attributes:
         log: the log.
         policy: the policy to evaluate.
-        functions: the function class; None is a table where states and actions are few whole numbers.
+        functions: the function class; None is a table where states and actions are few whole numbers. Networks are
+            for solvers that read minibatches.
         seed: for whatever is random.
         run: how passes are run.
         effort: how much work the search for functions may take.
@@ -39,7 +40,7 @@ class Asked:
 
     log: ScannedLog
     policy: StatePolicy
-    functions: LinearFunctions | None
+    functions: LinearFunctions | MLP | None
     seed: int
     run: Run
     effort: Effort = Effort.NORMAL
@@ -95,11 +96,6 @@ def as_asked(
         raise InputError(
             f"The log numbers its actions as {list(log.action_names)[:10]} and the policy as {list(words)[:10]}. Give "
             "the policy's probabilities in the log's order, or load the log, which numbers it anew."
-        )
-    if isinstance(functions, MLP):
-        raise InputError(
-            "Networks need the log in memory. For a scanned log give LinearFeatures(…), RandomFourier(…) or "
-            "Tabular(…); or train on log.sample."
         )
     require_unchanged(log)
     _ = log.sample  # an error if there are no rows

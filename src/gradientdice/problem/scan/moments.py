@@ -16,7 +16,7 @@ from gradientdice.data.scan.parts import PART_ROWS, Batch
 from gradientdice.data.scan.passes import Run, Sums
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
-from gradientdice.functions import FeatureMap, FittedKernel, LinearFeatures, LinearFunctions, Tabular
+from gradientdice.functions import MLP, FeatureMap, FittedKernel, LinearFeatures, LinearFunctions, Tabular
 from gradientdice.functions.device_features import DeviceFeatures
 from gradientdice.functions.kernel import unlogged_action_message
 from gradientdice.functions.rows import DenseRows, Rows, add_product
@@ -269,6 +269,8 @@ def moments_of_scan(log: ScannedLog, policy: Policy, functions: LinearFunctions,
     """The moments of a scanned log; see `Moments.from_transitions`."""
     if functions is None:
         raise InputError("functions is None: give LinearFeatures(…), RandomFourier(…) or Nystrom(…).")
+    if isinstance(functions, MLP):
+        raise InputError("Networks have no moments: give LinearFeatures(…), RandomFourier(…) or Tabular(…).")
     if isinstance(functions, Tabular):
         asked = as_asked(log, policy, functions, seed, Run())
         starts = asked.has_first_states

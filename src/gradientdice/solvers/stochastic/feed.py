@@ -33,6 +33,7 @@ class Feed:
         rows: the stream.
         make: from some rows of the log, and how many rows of the absorbing state there are beside them, to a source.
         share: of the rows of minibatches, those of the log; the others are the absorbing state's own.
+        inputs: from rows of the log to what the functions read, the absorbing state's indicator last if there is one.
         sample: any rows of the log.
         identity: what tells one log, policy and function class from another.
     """
@@ -42,8 +43,14 @@ class Feed:
     rows: ShuffledRows
     make: Callable[[Transitions, int], Source]
     share: float
+    inputs: Callable[[Transitions], np.ndarray]
     sample: Transitions
     identity: str
+
+    @property
+    def width(self) -> int:
+        """How many numbers the functions read."""
+        return self.inputs(some_rows(self.sample, np.arange(1))).shape[1]
 
     def template(self, plan: Plan) -> Source:
         """A source of the shapes that a block has, of any rows."""

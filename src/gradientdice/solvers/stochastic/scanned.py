@@ -67,15 +67,15 @@ def scanned_setup(log: ScannedLog, policy: Policy, functions: Any, discount: flo
         if isinstance(functions, MLP)
         else _linear_setup(policy, functions, sample, ends, discount)
     )
-    functions_class, make, recorder = made
+    functions_class, make, inputs, recorder = made
     rows = ShuffledRows.of_scan(log)
     share = 1 - ABSORBING_SHARE if ends and discount < 1 else 1.0
     few = some_rows(sample, np.arange(min(PROBE_ROWS, len(sample))))
     identity = _identity([fingerprint(log), sorted(log.columns.items()), rows.seed, rows.pool_rows], make(few, 1))
-    return Setup(functions_class, Feed(rows, make, share, sample, identity), recorder)
+    return Setup(functions_class, Feed(rows, make, share, inputs, sample, identity), recorder)
 
 
-MadeOf = tuple[Any, Callable[[Transitions, int], Source], LogMeans]
+MadeOf = tuple[Any, Callable[[Transitions, int], Source], Callable[[Transitions], np.ndarray], LogMeans]
 
 
 def _linear_setup(
@@ -107,11 +107,15 @@ def _linear_setup(
         again = jnp.asarray(design.ended) if restart else None
         return BlockSource(design.width, current, following, initial, None, shares, again)
 
-    inputs, rewards, weights = looped(whole.current, 1), sample.rewards, np.ones(len(sample))
-    if len(inputs) > len(sample):
+    def inputs(data: Transitions) -> np.ndarray:
+        return np.pad(matrix(fitted.at(data.states, data.actions)), ((0, 0), (0, int(ends))))
+
+    recorded, rewards, weights = looped(whole.current, 1), sample.rewards, np.ones(len(sample))
+    if len(recorded) > len(sample):
         rewards, weights = np.append(rewards, 0.0), np.append(weights, loop_weight(float(len(sample))))
     factors = np.stack([weights * rewards, weights], axis=1) / weights.sum()
-    return LinearClass(whole.width), make, LogMeans(inputs, jnp.asarray(factors, dtype=jnp.float32))
+    means = LogMeans(recorded, jnp.asarray(factors, dtype=jnp.float32))
+    return LinearClass(whole.width), make, inputs, means
 
 
 def _network_setup(policy: StatePolicy, functions: MLP, sample: Transitions, ends: bool, discount: float) -> MadeOf:
@@ -142,7 +146,10 @@ def _network_setup(policy: StatePolicy, functions: MLP, sample: Transitions, end
             used.sampled,
         )
 
-    return NetworkClass(functions, whole.current.shape[1]), make, LogMeans.of_source(whole)
+    def inputs(data: Transitions) -> np.ndarray:
+        return np.pad(encoder.at(data.states, data.actions), ((0, 0), (0, int(ends))))
+
+    return NetworkClass(functions, whole.current.shape[1]), make, inputs, LogMeans.of_source(whole)
 
 
 def _identity(known: list[Any], source: Source) -> str:
