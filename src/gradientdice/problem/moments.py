@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from gradientdice.arrays import as_floats, require_memory
 from gradientdice.data.scan.log import ScannedLog
 from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, starts_missing
+from gradientdice.errors import InputError, require_count, starts_missing
 from gradientdice.functions import FeatureMap, LinearFunctions
 from gradientdice.functions.linear import RANK_TOLERANCE
 from gradientdice.functions.rows import BlockRows, Rows, add_product, cross_product
@@ -235,6 +235,7 @@ class Moments:
             seed: for policies that can only be sampled.
             chunk_rows: the number of transitions taken at a time; a scanned log has its own `batch_rows`.
         """
+        require_count("chunk_rows", chunk_rows)
         if isinstance(data, ScannedLog):
             from gradientdice.problem.scan.moments import moments_of_scan
 

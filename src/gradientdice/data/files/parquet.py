@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 BATCH_ROWS = 65_536
 # Whole numbers up to here are floats too.
 EXACT_BELOW = 2**53
+# How every Parquet file begins, and the names of what Arrow leaves out of a folder.
+MAGIC = b"PAR1"
+HIDDEN = (".", "_")
 # The code books in a file's metadata.
 CODES = b"gradientdice.names"
 
@@ -73,6 +76,8 @@ def dataset_of(path: Path) -> Dataset:
     """A file or a folder as a dataset; an error that names the first file that is no Parquet."""
     from pyarrow import dataset
 
+    if path.is_dir():
+        _require_only_parquet(path)
     options: Any = {"format": _verified(), "partitioning": "hive" if path.is_dir() else None}
     try:
         found = dataset.dataset(path, **options)
@@ -85,6 +90,22 @@ def dataset_of(path: Path) -> Dataset:
     if not found.files:
         raise InputError(f"{path} is a folder without Parquet files.")
     return found
+
+
+def _require_only_parquet(folder: Path) -> None:
+    """An error that names the first file of a folder, or of those in it, that is something else.
+
+    Arrow would first list all there are, for minutes where somebody gave the root of a disk.
+    """
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(HIDDEN))
+        for name in sorted(files):
+            path = Path(place) / name
+            if name.startswith(HIDDEN) or not path.is_file():
+                continue
+            with guarded(path, "a readable Parquet file", lambda path=path: path.open("rb")) as stream:
+                if stream.read(len(MAGIC)) != MAGIC:
+                    raise InputError(f"{path} is not a readable Parquet file: take it out of the folder.")
 
 
 def opened(fragments: list[Fragment]) -> list[Fragment]:

@@ -153,6 +153,9 @@ def _named(policy: Any) -> dict[str, Policy]:
         return {"policy": policy}
     if not policy:
         raise InputError("posterior needs at least one policy: give a policy, or {name: policy, …}.")
+    for name in policy:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"The names of policies must be texts that are not empty, not {name!r:.60}.")
     return dict(policy)
 
 
