@@ -32,6 +32,12 @@ def of_value(value: Any) -> Labels | None:
     return _if_different(list(_parts(value, ""))) if isinstance(value, Mapping) else None
 
 
+def state_books(observations: Any) -> dict[str, Labels]:
+    """The names of the parts where observations are dictionaries, as `Raw` has them."""
+    found = of_value(observations)
+    return {} if found is None else {"state_columns": found}
+
+
 def of_struct(kind: pa.DataType) -> Labels | None:
     """The same of an Arrow column of dictionaries; None where a part's length is not known from its type."""
     import pyarrow as pa
