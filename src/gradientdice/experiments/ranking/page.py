@@ -14,6 +14,7 @@ from gradientdice.experiments.ranking.cases import CASES
 from gradientdice.experiments.ranking.d3rlpy_table import with_d3rlpy
 from gradientdice.experiments.ranking.run import Scale
 from gradientdice.experiments.ranking.summary import METHODS, SELECT, Coverage, Picks, calibration, judged, of_half
+from gradientdice.inference.checks import Verdict
 
 KINDS = {"table": "tables", "control": "control tasks"}
 # What is asked for: coverage of 95% intervals, and deployments at the level of 5%.
@@ -50,6 +51,7 @@ def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
         "cases": _cases(rows),
         "fitted": _fitted(rows),
         "unknown": _unknown(rows),
+        "withheld": _withheld(rows),
     }
     for half in ("develop", "report"):
         own = of_half(rows, half)
@@ -88,6 +90,19 @@ def _fitted(rows: pd.DataFrame) -> str:
         return "d3rlpy's FQE was not run."
     each = "; ".join(f"{name} {count}" for name, count in known.items())
     return f"d3rlpy's FQE takes minutes per candidate and was run on the first logs only: {each}."
+
+
+def _withheld(rows: pd.DataFrame) -> str:
+    """How often `select` does not deploy the first candidate because its estimate is not to be trusted."""
+    said = []
+    for kind, label in KINDS.items():
+        own = rows_where(rows, kind=kind)
+        if not len(own):
+            continue
+        first = pd.concat([log.nlargest(1, "value") for _, log in groups(own, "case", "seed")])
+        withheld = rows_where(first, shown_better=True, verdict=str(Verdict.DO_NOT_TRUST))
+        said.append(f"{len(withheld)} of {len(first)} logs of {label}")
+    return " and on ".join(said)
 
 
 def _unknown(rows: pd.DataFrame) -> str:
