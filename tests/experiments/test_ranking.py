@@ -9,6 +9,7 @@ import pytest
 
 from gradientdice.experiments.control.tasks import TASKS
 from gradientdice.experiments.frames import column, records, rows_where
+from gradientdice.experiments.ranking import control
 from gradientdice.experiments.ranking import run as experiment
 from gradientdice.experiments.ranking.case import BEHAVIOR, COPY, best_of
 from gradientdice.experiments.ranking.cases import CASES
@@ -53,8 +54,9 @@ class TestCases:
         error = returns.std() / np.sqrt(len(returns))
         assert abs(returns.mean() - case.worth()[BEHAVIOR].value) < 4 * error
 
-    def test_discrete_logs_know_the_behaviours_probabilities(self):
+    def test_discrete_logs_know_the_behaviours_probabilities(self, monkeypatch):
         pytest.importorskip("gymnasium")
+        monkeypatch.setattr(control, "ROWS", 300)
         log, behavior = CASES["cart-pole"]().log(0), TASKS["cart-pole"]().behavior
         assert isinstance(behavior, DiscretePolicy) and log.behavior_log_probs is not None
         row = 17

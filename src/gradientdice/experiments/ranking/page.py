@@ -87,7 +87,7 @@ def _fitted(rows: pd.DataFrame) -> str:
     counts = {name: Picks.of(own, "FQE of d3rlpy") for (name,), own in groups(rows, "case")}
     known = {name: picks.logs for name, picks in counts.items() if picks is not None}
     if not known:
-        return "d3rlpy's FQE was not run."
+        return "d3rlpy's FQE was not run; `benchmarks/d3rlpy_ranking.py` writes the table that this page would read."
     each = "; ".join(f"{name} {count}" for name, count in known.items())
     return f"d3rlpy's FQE takes minutes per candidate and was run on the first logs only: {each}."
 
