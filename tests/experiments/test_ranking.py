@@ -1,6 +1,7 @@
 """The ranking experiment: its cases and their truths, a log's answers, the summary, and the page."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,8 +9,9 @@ import pytest
 
 from gradientdice.experiments.control.tasks import TASKS
 from gradientdice.experiments.frames import column, records, rows_where
+from gradientdice.experiments.ranking import control
 from gradientdice.experiments.ranking import run as experiment
-from gradientdice.experiments.ranking.case import BEHAVIOR, COPY
+from gradientdice.experiments.ranking.case import BEHAVIOR, COPY, best_of
 from gradientdice.experiments.ranking.cases import CASES
 from gradientdice.experiments.ranking.control import CONTROL, candidates
 from gradientdice.experiments.ranking.d3rlpy_table import with_d3rlpy
@@ -52,8 +54,9 @@ class TestCases:
         error = returns.std() / np.sqrt(len(returns))
         assert abs(returns.mean() - case.worth()[BEHAVIOR].value) < 4 * error
 
-    def test_discrete_logs_know_the_behaviours_probabilities(self):
+    def test_discrete_logs_know_the_behaviours_probabilities(self, monkeypatch):
         pytest.importorskip("gymnasium")
+        monkeypatch.setattr(control, "ROWS", 300)
         log, behavior = CASES["cart-pole"]().log(0), TASKS["cart-pole"]().behavior
         assert isinstance(behavior, DiscretePolicy) and log.behavior_log_probs is not None
         row = 17
@@ -157,6 +160,8 @@ class TestSummary:
         right = Coverage.of(judged(made_up(3)))
         assert (right.logs, right.differences, right.simultaneous, right.best_set) == (12, 1.0, 1.0, 1.0)
         assert right.width == pytest.approx(0.5) and right.truth_error == 0
+        # The baseline's interval is √12 wide, the value's 2.
+        assert right.two_intervals == pytest.approx(2 / (2 + np.sqrt(12)))
         wrong = Coverage.of(judged(made_up(3, error=1.5)))
         assert (wrong.differences, wrong.simultaneous) == (0.0, 1.0)
 
@@ -186,18 +191,24 @@ class TestSummary:
 
     def test_calibration(self):
         low, high = calibration(judged(made_up(5)))
-        assert (low.count, low.said, low.seen) == (180, pytest.approx(0.01), 0.0)
-        assert (high.count, high.said, high.seen) == (20, pytest.approx(0.91), 1.0)
+        assert (low.count, low.said, low.best) == (180, pytest.approx(0.01), 0)
+        assert (high.count, high.said, high.best) == (20, pytest.approx(0.91), 20)
+        assert high.interval == (pytest.approx(20 / (20 + 1.96**2), abs=1e-3), 1.0)
+
+    def test_a_case_whose_best_is_not_known_is_left_out(self, monkeypatch):
+        case = CASES["random"]()
+        close = {**case.worth(), "first part": replace(case.worth()["second part"], error=0.01)}
+        assert best_of(close)[0] in ("first part", "second part") and len(best_of(close)) == 2
+        monkeypatch.setitem(CASES, "random", lambda: replace(case, worth=lambda: close))
+        assert sum(found.count for found in calibration(judged(made_up(5)))) == 150
 
     def test_values_of_d3rlpy_join_the_logs_that_it_was_given(self, tmp_path):
         table = tmp_path / "d3rlpy.csv"
         lines = [f"random,1,{policy},0.5,60.0,2.8.1" for policy in CASES["random"]().candidates]
         table.write_text("\n".join(["case,seed,policy,value,seconds,version", *lines]) + "\n")
         found = with_d3rlpy(made_up(2), table)
-        given = found["fitted"].notna()
-        assert (
-            given.sum() == 10 and set(found.loc[given, "case"]) == {"random"} and set(found.loc[given, "seed"]) == {1}
-        )
+        given = [(row["case"], row["seed"]) for row in records(found) if row["fitted"] == 0.5]
+        assert given == [("random", 1)] * 10
         picks = Picks.of(judged(found), "FQE of d3rlpy")
         assert picks is not None and picks.logs == 1 and picks.correlation == 0
         nothing = column(with_d3rlpy(made_up(1), tmp_path / "none.csv"), "fitted")
@@ -210,4 +221,4 @@ def test_the_page_and_its_figures(tmp_path, page):
     assert all(path.exists() and path.with_suffix(".pdf").exists() for path in figures.values())
     text = page("ranking", frame, Scale(logs=3, control_logs=3), figures)
     assert "| tables | paired differences covered, 0.93 to 0.97 | 1.000 | **no** |" in text
-    assert "3 logs of each of 4 tables and 3 logs of each of 4 control tasks" in text
+    assert "3 logs of each of 4 tables and 3 logs of each of 4 control tasks" in " ".join(text.split())

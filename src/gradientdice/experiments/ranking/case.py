@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +16,8 @@ CandidatePolicy = TabularPolicy | DiscretePolicy | SamplingPolicy
 COPY = "copy"
 # What the policy that logs is called among the values.
 BEHAVIOR = "behavior"
+# Two values are told apart if they differ by so many standard errors.
+CLEARLY = 2.0
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,14 @@ class Worth:
 
     value: float
     error: float = 0.0
+
+
+def best_of(worth: Mapping[str, Worth]) -> tuple[str, ...]:
+    """The best policy; with it those whose values are not known well enough to say that they are worse."""
+    best = max(worth, key=lambda name: worth[name].value)
+    gaps = {name: worth[best].value - known.value for name, known in worth.items()}
+    errors = {name: math.hypot(worth[best].error, known.error) for name, known in worth.items()}
+    return (best, *(name for name in worth if name != best and gaps[name] < CLEARLY * errors[name]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,6 @@ from gradientdice.experiments.store import ResultStore
 # Okabe and Ito's palette.
 COLORS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7")
 KINDS = {"table": "tables", "control": "control tasks"}
-# 95% of a normal error lie within so many standard errors.
-NORMAL = 1.96
 
 
 def draw_all(store: ResultStore, frame: pd.DataFrame) -> dict[str, Path]:
@@ -34,14 +32,14 @@ def draw_all(store: ResultStore, frame: pd.DataFrame) -> dict[str, Path]:
 
 def _calibration(rows: pd.DataFrame) -> Figure:
     """How often a candidate is the best against how probable that was said to be."""
-    kinds = [kind for kind in KINDS if len(rows_where(rows, kind=kind))]
+    kinds = [kind for kind in KINDS if len(rows_where(rows, kind=kind, best_known=True))]
     figure, axes = plt.subplots(
         1, len(kinds), figsize=(4.4 * len(kinds), 4.4), layout="constrained", squeeze=False, sharey=True
     )
     for axis, kind in zip(axes[0], kinds, strict=True):
         axis.plot([0, 1], [0, 1], color="#999999", linewidth=1, linestyle=":")
         for number, half in enumerate(("develop", "report")):
-            own = rows_where(rows, kind=kind, half=half)
+            own = rows_where(rows, kind=kind, half=half, best_known=True)
             if len(own):
                 _draw_bins(axis, own, COLORS[1 - number], half, 0.004 * (2 * number - 1))
         axis.set(
@@ -56,8 +54,8 @@ def _calibration(rows: pd.DataFrame) -> Figure:
 def _draw_bins(axis: Axes, rows: pd.DataFrame, color: str, half: str, aside: float) -> None:
     """One point per bin with a 95% bar, a little aside so that bars do not lie on each other."""
     bins = calibration(rows)
-    said, seen, error = (np.array([getattr(found, name) for found in bins]) for name in ("said", "seen", "error"))
-    low, high = np.maximum(seen - NORMAL * error, 0), np.minimum(seen + NORMAL * error, 1)
+    said, seen = np.array([found.said for found in bins]), np.array([found.best / found.count for found in bins])
+    low, high = np.array([found.interval for found in bins]).T
     axis.errorbar(
         said + aside, seen, [seen - low, high - seen], fmt="o", color=color, ms=5, capsize=2, label=f"{half} half"
     )

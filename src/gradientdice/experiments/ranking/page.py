@@ -9,11 +9,12 @@ import pandas as pd
 
 from gradientdice.experiments.frames import column, groups, rows_where
 from gradientdice.experiments.markdown import number, table
-from gradientdice.experiments.ranking.case import BEHAVIOR
+from gradientdice.experiments.ranking.case import BEHAVIOR, best_of
 from gradientdice.experiments.ranking.cases import CASES
 from gradientdice.experiments.ranking.d3rlpy_table import with_d3rlpy
 from gradientdice.experiments.ranking.run import Scale
 from gradientdice.experiments.ranking.summary import METHODS, SELECT, Coverage, Picks, calibration, judged, of_half
+from gradientdice.inference.checks import Verdict
 
 KINDS = {"table": "tables", "control": "control tasks"}
 # What is asked for: coverage of 95% intervals, and deployments at the level of 5%.
@@ -25,6 +26,7 @@ COVERAGE = (
     "all at once",
     "best set",
     "paired / unpaired",
+    "paired / two intervals",
     "truth's error",
     "CPU s",
 )
@@ -44,7 +46,13 @@ PICKS = (
 def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
     """The values of the template's names."""
     rows = judged(with_d3rlpy(frame))
-    values: dict[str, Any] = {"logs": _logs(rows), "cases": _cases(rows), "fitted": _fitted(rows)}
+    values: dict[str, Any] = {
+        "logs": _logs(rows),
+        "cases": _cases(rows),
+        "fitted": _fitted(rows),
+        "unknown": _unknown(rows),
+        "withheld": _withheld(rows),
+    }
     for half in ("develop", "report"):
         own = of_half(rows, half)
         values[f"{half}_bars"] = _bars(own)
@@ -79,9 +87,38 @@ def _fitted(rows: pd.DataFrame) -> str:
     counts = {name: Picks.of(own, "FQE of d3rlpy") for (name,), own in groups(rows, "case")}
     known = {name: picks.logs for name, picks in counts.items() if picks is not None}
     if not known:
-        return "d3rlpy's FQE was not run."
+        return "d3rlpy's FQE was not run; `benchmarks/d3rlpy_ranking.py` writes the table that this page would read."
     each = "; ".join(f"{name} {count}" for name, count in known.items())
     return f"d3rlpy's FQE takes minutes per candidate and was run on the first logs only: {each}."
+
+
+def _withheld(rows: pd.DataFrame) -> str:
+    """How often `select` does not deploy the first candidate because its estimate is not to be trusted."""
+    said = []
+    for kind, label in KINDS.items():
+        own = rows_where(rows, kind=kind)
+        if not len(own):
+            continue
+        first = pd.concat([log.nlargest(1, "value") for _, log in groups(own, "case", "seed")])
+        withheld = rows_where(first, shown_better=True, verdict=str(Verdict.DO_NOT_TRUST))
+        said.append(f"{len(withheld)} of {len(first)} logs of {label}")
+    return " and on ".join(said)
+
+
+def _unknown(rows: pd.DataFrame) -> str:
+    """The cases whose best candidate is not known."""
+    said = []
+    for (name,), _ in groups(rows_where(rows, best_known=False), "case"):
+        case = CASES[name]()
+        worth = case.worth()
+        said.append(f"{name} ({' and '.join(best_of({policy: worth[policy] for policy in case.candidates}))})")
+    if not said:
+        return "The best candidate of every case is known."
+    return (
+        "Left out, because Monte Carlo cannot tell the two best candidates or more apart by two standard errors: "
+        + ", ".join(said)
+        + "."
+    )
 
 
 def _bars(rows: pd.DataFrame) -> str:
@@ -119,6 +156,7 @@ def _coverage(rows: pd.DataFrame) -> str:
                 f"{seen.simultaneous:.2f}",
                 f"{seen.best_set:.2f}",
                 f"{seen.width:.2f}",
+                f"{seen.two_intervals:.2f}",
                 f"{seen.truth_error:.2f}",
                 number(seen.cpu_seconds),
             ]
@@ -142,9 +180,11 @@ def _calibration(rows: pd.DataFrame) -> str:
     found = []
     for kind, label in KINDS.items():
         own = rows_where(rows, kind=kind)
-        for seen in calibration(own) if len(own) else ():
-            found.append([label, seen.count, f"{seen.said:.3f}", f"{seen.seen:.3f} ± {number(seen.error, 1)}"])
-    header = ("cases", "candidates", "said, mean", "share that is the best")
+        for seen in calibration(own):
+            low, high = seen.interval
+            share = f"{seen.best / seen.count:.3f} ({low:.2f} to {high:.2f})"
+            found.append([label, seen.count, seen.best, f"{seen.said:.3f}", share])
+    header = ("cases", "candidates", "the best", "said, mean", "seen")
     return table(header, found) if found else "No case of this half was run."
 
 

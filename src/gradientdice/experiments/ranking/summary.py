@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
+from scipy.stats import binomtest
 
-from gradientdice.experiments.frames import column, groups, kept
-from gradientdice.experiments.ranking.case import BEHAVIOR, COPY
+from gradientdice.experiments.frames import column, groups, kept, rows_where
+from gradientdice.experiments.ranking.case import BEHAVIOR, COPY, best_of
 from gradientdice.experiments.ranking.cases import CASES
 
 # Bounds of the bins in which probabilities of being the best are compared with how often that is so.
@@ -21,12 +22,13 @@ SELECT = "select"
 
 
 def judged(frame: pd.DataFrame) -> pd.DataFrame:
-    """The run's table with the truth: `truth`, its standard error, that of the behaviour, and half and kind."""
+    """The run's table with the truth: `truth`, its standard error, that of the behaviour, half and kind, and more."""
     parts = []
     for (name,), rows in groups(frame, "case"):
         case = CASES[name]()
         worth = case.worth()
         policies = column(rows, "policy")
+        best_known = len(best_of({name: worth[name] for name in case.candidates})) == 1
         parts.append(
             rows.assign(
                 kind=case.kind,
@@ -35,6 +37,7 @@ def judged(frame: pd.DataFrame) -> pd.DataFrame:
                 truth_error=[worth[policy].error for policy in policies],
                 true_baseline=worth[BEHAVIOR].value,
                 no_better=[policy in case.no_better for policy in policies],
+                best_known=best_known,
             )
         )
     return pd.concat(parts, ignore_index=True)
@@ -49,7 +52,8 @@ class Coverage:
         differences: the share of paired intervals, over logs and candidates, that hold the difference.
         simultaneous: the share of logs whose simultaneous intervals all do.
         best_set: the share of logs whose best set has the best candidate.
-        width: the median width of a paired interval over that of two logs of their own.
+        width: the median width of a paired interval over that of two values from logs of their own.
+        two_intervals: the same over the widths of the two values' intervals together.
         truth_error: the median standard error of the truth over the interval's half-width.
         cpu_seconds: the median time that a ranking took.
     """
@@ -59,6 +63,7 @@ class Coverage:
     simultaneous: float
     best_set: float
     width: float
+    two_intervals: float
     truth_error: float
     cpu_seconds: float
 
@@ -69,6 +74,8 @@ class Coverage:
         low, high = _numbers(rows, "difference_low"), _numbers(rows, "difference_high")
         inside = (low <= apart) & (apart <= high)
         at_once = (_numbers(rows, "simultaneous_low") <= apart) & (apart <= _numbers(rows, "simultaneous_high"))
+        own, unpaired = _numbers(rows, "high") - _numbers(rows, "low"), _numbers(rows, "unpaired")
+        baseline = np.sqrt(np.maximum(unpaired**2 - own**2, 0.0))
         log = rows.groupby(["case", "seed"], sort=False).ngroup().to_numpy()
         best = _numbers(rows, "truth") == _highest(rows, log)
         in_set = column(rows, "in_best_set").to_numpy(dtype=bool)
@@ -77,7 +84,8 @@ class Coverage:
             differences=float(inside.mean()),
             simultaneous=float(_all_of(at_once, log).mean()),
             best_set=float(_all_of(in_set | ~best, log).mean()),
-            width=float(np.median((high - low) / _numbers(rows, "unpaired"))),
+            width=float(np.median((high - low) / unpaired)),
+            two_intervals=float(np.median((high - low) / (own + baseline))),
             truth_error=float(np.median(2 * _numbers(rows, "truth_error") / (high - low))),
             cpu_seconds=float(np.median(_numbers(rows, "cpu_seconds"))),
         )
@@ -150,32 +158,34 @@ class Bin:
     Attributes:
         count: how many, over all logs.
         said: the mean probability.
-        seen: the share of them that are the best.
-        error: the standard error of that share; logs are independent, candidates of one log are not.
+        best: how many of them are the best.
     """
 
     count: int
     said: float
-    seen: float
-    error: float
+    best: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95% interval of the share that is the best, as if candidates were independent."""
+        found = binomtest(self.best, self.count).proportion_ci(method="wilson")
+        return float(found.low), float(found.high)
 
 
 def calibration(rows: pd.DataFrame) -> list[Bin]:
-    """Probabilities of being the best beside how often that is so; bins without candidates are left out."""
+    """Probabilities of being the best beside how often that is so, in the cases whose best candidate is known.
+
+    Bins without candidates are left out.
+    """
+    rows = rows_where(rows, best_known=True)
+    if not len(rows):
+        return []
     said = _numbers(rows, "probability_best")
     log = rows.groupby(["case", "seed"], sort=False).ngroup().to_numpy()
     best = _numbers(rows, "truth") == _highest(rows, log)
     place = np.clip(np.searchsorted(BINS, said, side="left") - 1, 0, len(BINS) - 2)
-    found = []
-    for number in range(len(BINS) - 1):
-        own = place == number
-        count = int(own.sum())
-        if not count:
-            continue
-        seen = float(best[own].mean())
-        by_log = np.bincount(log[own], best[own] - seen)
-        found.append(Bin(count, float(said[own].mean()), seen, float(np.linalg.norm(by_log)) / count))
-    return found
+    bins = [place == number for number in range(len(BINS) - 1)]
+    return [Bin(int(own.sum()), float(said[own].mean()), int(best[own].sum())) for own in bins if own.any()]
 
 
 def of_half(rows: pd.DataFrame, half: str, kinds: Iterable[str] = ("table", "control")) -> pd.DataFrame:
