@@ -22,13 +22,13 @@ POLICY = gd.DiscretePolicy(lambda states: np.tile([0.3, 0.7], (len(states), 1)),
 class FakeModel:
     """A model whose Q is known: linear in the state, the same for both actions."""
 
-    values, spreads, left_share = (0.0,), (0.0,), 0.0
+    values, spreads, left_share, lasting = (0.0,), (0.0,), 0.0, (1.0,)
 
     class _Values:
         q, next_value = STATES @ [1.0, -2.0], FOLLOWING @ [1.0, -2.0]
         initial_value = known(DATA.start_states) @ [1.0, -2.0]
 
-    by_discount = ((_Values,),)
+    by_discount = ((_Values(),),)
 
     def notes(self, number: int) -> tuple[str, ...]:
         return ()
@@ -60,7 +60,7 @@ def test_nothing_is_kept_unless_it_is_asked_for():
 
 
 def test_a_models_q_is_fitted_to_the_features():
-    found = module._smoothed(searched()[1].rows, [FakeModel._Values], np.array([1.0]))
+    found = module._smoothed(searched()[1].rows, [FakeModel._Values()], np.array([1.0]))
     pair = LinearPair(0.8, searched()[1].rows, found, found, 0.0)
     _, q, following = at_rows(pair)
     for fitted, value in ((q, FakeModel._Values.q), (following, FakeModel._Values.next_value)):
@@ -78,7 +78,7 @@ def test_weights_are_those_of_the_candidates():
     (path,) = ridge_scores(pair.rows, gd.Problem(DATA, POLICY).folds(4), [0.8], RIDGES)
     for place in (0, len(RIDGES), len(RIDGES) + 1):
         alone = replace(search.chosen, weights=np.eye(len(weights))[place])
-        found = linear_pair(pair.rows, path, [FakeModel._Values], alone)
+        found = linear_pair(pair.rows, path, [FakeModel._Values()], alone)
         assert (found.level != 0) == (place == 0)
         assert found.value_params.any() == (place <= len(RIDGES))
     np.testing.assert_allclose(found.ratio_params, pair.ratio_params)

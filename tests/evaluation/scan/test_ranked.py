@@ -74,8 +74,8 @@ def test_two_passes_serve_all_policies(tmp_path, monkeypatch):
 
 
 def test_the_features_of_a_policy_are_made_once_for_all_discounts(tmp_path, monkeypatch):
-    log, made, rows = scanned(tmp_path, NOISY), [], BatchFeatures.rows
-    monkeypatch.setattr(BatchFeatures, "rows", lambda own, data: made.append(len(data)) or rows(own, data))
+    log, made, chunks = scanned(tmp_path, NOISY), [], BatchFeatures.chunks
+    monkeypatch.setattr(BatchFeatures, "chunks", lambda own, data: made.append(len(data)) or chunks(own, data))
     gd.evaluate(log, FUNCTIONS["target"], discount=0.9, functions=features())
     once = sum(made)
     gd.evaluate(log, FUNCTIONS["target"], discount=[0.5, 0.9, 0.95], functions=features())
@@ -142,7 +142,7 @@ def test_a_comparison_has_the_values_of_all_rows(tmp_path):
         for column in ("value", "low", "high", "bellman_loss"):
             np.testing.assert_allclose(found[column][repr(estimator)], expected[column][repr(estimator)], rtol=1e-11)
     assert "memory" in found["note"][repr(estimators[3])] and "discount" in found["note"][repr(estimators[4])]
-    assert (found["choice"] == "use this").sum() == 1
+    assert list(found["choice"]).count("use this") == 1
 
 
 def test_estimators_without_a_closed_form_are_known_before_any_pass(tmp_path, monkeypatch):

@@ -90,8 +90,8 @@ def test_policies_share_the_passes(tmp_path, few_in_memory):
     assert ranking.names == ("right", "left") and ranking.best_set == ("right",)
     apart = ranking.estimates["right"] - ranking.estimates["left"]
     assert apart.interval[0] < truth(0.7, 0.8) - truth(0.4, 0.8) < apart.interval[1]
-    alone = [estimate.sampling_error for estimate in ranking.estimates.values()]
-    assert apart.sampling_error < np.hypot(*map(known, alone))
+    one, other = (known(estimate.sampling_error) for estimate in ranking.estimates.values())
+    assert apart.sampling_error < np.hypot(one, other)
 
 
 def test_rows_of_the_sample_are_not_scored(tmp_path, few_in_memory):

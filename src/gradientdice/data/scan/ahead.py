@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from queue import Full, Queue
 from threading import Event, Thread
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ AHEAD = 1
 PATIENCE = 0.1
 
 
-def read_ahead(items: Iterator[T], ahead: int = AHEAD) -> Iterator[T]:
+def read_ahead(items: Iterator[T], ahead: int = AHEAD) -> Generator[T, None, None]:
     """The items in their order; an error of theirs is raised where its item would have come.
 
     Args:

@@ -65,6 +65,10 @@ class BatchFeatures:
             rows = slice(first, first + CHUNK_ROWS)
             yield rows, self._rows(data, self.functions, rows)
 
+    def rows(self, data: Transitions) -> Design:
+        """The feature rows of some transitions, all at once."""
+        return self._rows(data, self.functions, slice(None))
+
     def on_device(self, data: Transitions, made: DeviceFeatures) -> Design:
         """The feature rows of some transitions, made by a device all at once."""
         return self._rows(data, made, slice(None))
@@ -85,7 +89,7 @@ class BatchFeatures:
         devices = closed_form_devices(4.0 * total * width**2, BYTES * 2 * (2 * width**2 + size * width))
         return None if devices is None else DeviceFeatures.of(functions, devices, size)
 
-    def _rows(self, data: Transitions, functions: FeatureMap, rows: slice) -> Design:
+    def _rows(self, data: Transitions, functions: FeatureMap | DeviceFeatures, rows: slice) -> Design:
         known = LogFeatures(absorbing=self.absorbing)
         return feature_rows(data, self.policy, functions, rows, self._rng(data.next_states[rows]), known)
 
