@@ -133,14 +133,21 @@ def test_episodes_in_no_order_are_refused_by_name(tmp_path, client):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_workers_that_are_killed_change_nothing(tmp_path, monkeypatch, seed):
+@pytest.mark.parametrize(("seed", "ranked"), [(0, False), (1, False), (2, True)])
+def test_workers_that_are_killed_change_nothing(tmp_path, monkeypatch, seed, ranked):
     """SIGKILL to a random worker again and again while passes run; the nanny starts another."""
     monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     folder = written(tmp_path / "log", DATA, group=12)
-    slow = gd.LinearFeatures(_slow_features)
-    policy = as_function(TARGET)
-    expected = gd.evaluate(gd.scan(folder, batch_rows=7), policy, discount=0.9, functions=slow)
+    policies = {"target": as_function(TARGET), "even": gd.DiscretePolicy(_even, 2)}
+
+    def answers(client: distributed.Client | None) -> list:
+        log, slow = gd.scan(folder, batch_rows=7, client=client), gd.LinearFeatures(_slow_features)
+        if ranked:
+            return gd.rank(log, policies, 0.9, baseline="even", functions=slow).table.to_dict("records")
+        found = gd.evaluate(log, policies["target"], discount=0.9, functions=slow)
+        return [found.value, found.interval]
+
+    expected = answers(None)
     rng, stop, killed = np.random.default_rng(seed), threading.Event(), []
     with (
         distributed.LocalCluster(
@@ -159,12 +166,12 @@ def test_workers_that_are_killed_change_nothing(tmp_path, monkeypatch, seed):
         killer = threading.Thread(target=kill)
         killer.start()
         begin = time.monotonic()
-        found = gd.evaluate(gd.scan(folder, batch_rows=7, client=client), policy, discount=0.9, functions=slow)
+        found = answers(client)
         stop.set()
         killer.join()
         assert time.monotonic() - begin < 300
     assert killed
-    assert (found.value, found.interval) == (expected.value, expected.interval)
+    assert found == expected
 
 
 def _even(states: np.ndarray) -> np.ndarray:

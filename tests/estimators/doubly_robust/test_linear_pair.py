@@ -10,6 +10,7 @@ from gradientdice.estimators.doubly_robust import linear_pair as module
 from gradientdice.estimators.doubly_robust.linear_pair import LinearPair, linear_pair, predictions
 from gradientdice.estimators.doubly_robust.ridge_scores import ridge_scores
 from gradientdice.estimators.doubly_robust.search import RIDGES, FunctionSearch, search_functions
+from gradientdice.estimators.model.values import HeldOutQ
 from problems import known
 
 RNG = np.random.default_rng(0)
@@ -19,16 +20,15 @@ DATA = gd.Transitions(STATES, RNG.integers(0, 2, size=800), FOLLOWING[:, 0], FOL
 POLICY = gd.DiscretePolicy(lambda states: np.tile([0.3, 0.7], (len(states), 1)), 2)
 
 
+SLOPE = np.array([1.0, -2.0])
+# A Q that is known: linear in the state, the same for both actions.
+VALUES = HeldOutQ(STATES @ SLOPE, FOLLOWING @ SLOPE, known(DATA.start_states) @ SLOPE)
+
+
 class FakeModel:
-    """A model whose Q is known: linear in the state, the same for both actions."""
+    """A model that says this."""
 
-    values, spreads, left_share, lasting = (0.0,), (0.0,), 0.0, (1.0,)
-
-    class _Values:
-        q, next_value = STATES @ [1.0, -2.0], FOLLOWING @ [1.0, -2.0]
-        initial_value = known(DATA.start_states) @ [1.0, -2.0]
-
-    by_discount = ((_Values(),),)
+    values, spreads, left_share, by_discount, lasting = (0.0,), (0.0,), 0.0, ((VALUES,),), (1.0,)
 
     def notes(self, number: int) -> tuple[str, ...]:
         return ()
@@ -60,14 +60,14 @@ def test_nothing_is_kept_unless_it_is_asked_for():
 
 
 def test_a_models_q_is_fitted_to_the_features():
-    found = module._smoothed(searched()[1].rows, [FakeModel._Values()], np.array([1.0]))
+    found = module._smoothed(searched()[1].rows, [VALUES], np.array([1.0]))
     pair = LinearPair(0.8, searched()[1].rows, found, found, 0.0)
     _, q, following = at_rows(pair)
-    for fitted, value in ((q, FakeModel._Values.q), (following, FakeModel._Values.next_value)):
+    for fitted, value in ((q, VALUES.q), (following, VALUES.next_value)):
         assert np.mean((fitted - value) ** 2) < 0.01 * np.var(value)
     # V at the initial states has as much weight as all rows: the answer has a mean of it.
     starts = np.asarray(known(pair.rows.initial).predict(found[:, None]))[:, 0]
-    assert abs(np.mean(starts - FakeModel._Values.initial_value)) < 0.01
+    assert abs(np.mean(starts - VALUES.initial_value)) < 0.01
 
 
 def test_weights_are_those_of_the_candidates():
@@ -78,7 +78,7 @@ def test_weights_are_those_of_the_candidates():
     (path,) = ridge_scores(pair.rows, gd.Problem(DATA, POLICY).folds(4), [0.8], RIDGES)
     for place in (0, len(RIDGES), len(RIDGES) + 1):
         alone = replace(search.chosen, weights=np.eye(len(weights))[place])
-        found = linear_pair(pair.rows, path, [FakeModel._Values()], alone)
+        found = linear_pair(pair.rows, path, [VALUES], alone)
         assert (found.level != 0) == (place == 0)
         assert found.value_params.any() == (place <= len(RIDGES))
     np.testing.assert_allclose(found.ratio_params, pair.ratio_params)

@@ -68,7 +68,8 @@ def test_the_truth_is_in_an_interval_that_more_rows_make_narrower(tmp_path, few_
     )
 
 
-@pytest.mark.parametrize("discount", [pytest.param(0.8, marks=pytest.mark.slow), 1.0])
+@pytest.mark.slow
+@pytest.mark.parametrize("discount", [0.8, 1.0])
 def test_episodes_that_end(tmp_path, few_in_memory, discount):
     data = linear_system(EPISODES, 2, ends=0.05)
     log = gd.scan(written(tmp_path, data, group=500), batch_rows=700)
