@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, Num
 
 from gradientdice.data.transitions import Transitions
+from gradientdice.functions import FittedKernel
 from gradientdice.inference.influence import Influence, row_influence, start_direction
 from gradientdice.inference.small_samples import FittedPairs, PairRows
 from gradientdice.problem.moments import Moments
@@ -150,7 +151,10 @@ class LinearScorer:
 
     def rows(self, data: Transitions) -> RowScores:
         """The part of some rows."""
-        found = row_influence(self.fit, self.features.rows(data))
+        # Features that a function gives would be sent to a device for nothing but a few products.
+        kernel = isinstance(self.features.functions, FittedKernel)
+        on_device = self.features.on_device(data) if kernel else None
+        found = row_influence(self.fit, self.features.rows(data, on_device))
         shares = data.row_weights * (found.raw - self._mean()) / self.fit.moments.weight
         return RowScores(self.row_share * found.ratio, shares, found.residual)
 
