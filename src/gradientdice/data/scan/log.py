@@ -32,7 +32,7 @@ SAMPLE_ROWS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class ScannedLog:
-    """A log that is read in batches. `scan` makes it; `evaluate` and `Moments.from_transitions` take it.
+    """A log that is read in batches. `scan` makes it; `evaluate`, `sweep` and `Moments.from_transitions` take it.
 
     Attributes:
         parts: what is read by one process at a time.
