@@ -20,9 +20,13 @@ def cold(monkeypatch):
 @pytest.fixture
 def gpu(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(accelerator, "_has_plugin", lambda: True)
 
 
-def test_without_a_gpu_numpy_computes():
+def test_without_a_gpu_numpy_computes(monkeypatch):
+    assert closed_form_devices(LARGE) is None
+    monkeypatch.setattr(accelerator, "_has_plugin", lambda: True)
+    monkeypatch.setattr(jax, "default_backend", lambda: "cpu")
     assert closed_form_devices(LARGE) is None
 
 

@@ -8,8 +8,8 @@ is never changed: float64 holds inside `double_precision` alone.
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import os
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -121,8 +121,12 @@ def _choice() -> str:
 
 @lru_cache(maxsize=1)
 def _has_plugin() -> bool:
-    """Whether JAX may know a GPU: asked of the installed packages, since importing JAX takes a second."""
-    return "jax" in sys.modules or bool(importlib.metadata.entry_points(group="jax_plugins"))
+    """Whether JAX may know a GPU: asked of the installed packages, since importing and starting JAX takes a second.
+
+    Builds for GPUs are plugins, which JAX finds in one of these two ways.
+    """
+    known = importlib.metadata.entry_points(group="jax_plugins")
+    return bool(known) or importlib.util.find_spec("jax_plugins") is not None
 
 
 def _devices(choice: str) -> Devices | None:

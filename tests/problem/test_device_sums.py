@@ -175,6 +175,18 @@ def test_scanned_moments_are_numpys(on, tmp_path, monkeypatch):
     assert apart(*found) < 1e-13
 
 
+def test_scanned_answers_are_numpys(on, tmp_path, monkeypatch):
+    monkeypatch.setattr("gradientdice.problem.scan.moments.BATCH_ROWS", 64)
+    data, policy = control(continuous=False)
+    data.save(tmp_path / "log.parquet")
+    log, answers = gd.scan(tmp_path / "log.parquet", batch_rows=150), []
+    for place in ("cpu", "device"):
+        on(place)
+        found = gd.evaluate(log, policy, discount=0.9, functions=gd.RandomFourier(8, 1.0))
+        answers.append([found.value, *found.interval])  # pyright: ignore
+    np.testing.assert_allclose(answers[0], answers[1], rtol=1e-8)
+
+
 SHARDED = """
 import os, sys, numpy as np, jax
 import gradientdice as gd

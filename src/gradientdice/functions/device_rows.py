@@ -84,6 +84,12 @@ class DeviceRows:
                 None if self.absorbing is None else place.put(self.absorbing),
             )
 
+    @property
+    def parts(self) -> list[DeviceRows]:
+        """More rows than the place has room for, in pieces that fit."""
+        size = self.place.rows
+        return [self.part(slice(start, start + size)) for start in range(0, len(self), size)]
+
     def part(self, rows: slice) -> DeviceRows:
         """Rows that follow each other, made by themselves."""
         absorbing = None if self.absorbing is None else self.absorbing[rows]
@@ -97,11 +103,15 @@ class DeviceRows:
         """x·params for each row: (n, runs)."""
         from gradientdice.functions.device_programs import predictions
 
+        if len(self) > self.place.rows:
+            return np.concatenate([part.predict(params) for part in self.parts])
         with double_precision():
             return np.asarray(predictions(self.values, self.place.devices.put(np.asarray(params))))[: len(self)]
 
     def matrix(self, width: int) -> np.ndarray:
         """The rows as an (n, width) matrix."""
+        if len(self) > self.place.rows:
+            return np.concatenate([part.matrix(width) for part in self.parts])
         return np.asarray(self.values)[: len(self)]
 
     def sent(self, ended: np.ndarray) -> DeviceRows:

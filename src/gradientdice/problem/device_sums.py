@@ -31,14 +31,13 @@ class DeviceSums:
         assert isinstance(current, DeviceRows) and isinstance(following, DeviceRows)
         number = np.zeros(len(current), dtype=np.int32) if folds is None else folds.astype(np.int32)
         self._weights += np.bincount(number, design.weights, minlength=len(self._weights))
-        size = current.place.rows
+        size, columns = current.place.rows, (design.rewards, design.weights, number)
         if len(current) <= size:
-            self._add(current, following, design.rewards, design.weights, number)
+            self._add(current, following, *columns)
             return
-        for start in range(0, len(current), size):
-            rows = slice(start, start + size)
-            columns = (design.rewards[rows], design.weights[rows], number[rows])
-            self._add(current.part(rows), following.part(rows), *columns)
+        for piece, (own, after) in enumerate(zip(current.parts, following.parts, strict=True)):
+            rows = slice(piece * size, (piece + 1) * size)
+            self._add(own, after, *(column[rows] for column in columns))
 
     def _add(self, current: DeviceRows, following: DeviceRows, *columns: np.ndarray) -> None:
         from gradientdice.functions.device_programs import added

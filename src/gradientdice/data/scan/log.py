@@ -29,7 +29,7 @@ SAMPLE_ROWS = 100_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScannedLog:
-    """A log that is read in batches. `scan` makes it; `evaluate`, `compare`, `rank` and `select` take it.
+    """A log that is read in batches. `scan` makes it; `evaluate`, `compare`, `rank`, `select` and `sweep` take it.
 
     Attributes:
         parts: what is read by one process at a time.

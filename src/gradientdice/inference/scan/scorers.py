@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int, Num
 
 from gradientdice.data.transitions import Transitions
+from gradientdice.functions import FittedKernel
 from gradientdice.inference.influence import Influence, row_influence, start_direction
 from gradientdice.inference.small_samples import FittedPairs, PairRows
 from gradientdice.problem.design import Design
@@ -192,12 +193,20 @@ class LinearScorer:
     def _chunks(self, data: Transitions, made: dict[str, Any] | None) -> Iterable[tuple[slice, Design]]:
         """Feature rows, some at a time; all are kept only where another fit may want them."""
         if made is None:
-            return self.features.chunks(data)
+            return self._made(data)
         features, chunks = made.get("design", (None, ()))
         if features is not self.features:
-            chunks = list(self.features.chunks(data))
+            chunks = list(self._made(data))
             made["design"] = (self.features, chunks)
         return chunks
+
+    def _made(self, data: Transitions) -> Iterable[tuple[slice, Design]]:
+        # Features that a function gives would be sent to a device for nothing but a few products.
+        kernel = isinstance(self.features.functions, FittedKernel)
+        device = self.features.device_for(data) if kernel else None
+        if device is None:
+            return self.features.chunks(data)
+        return [(slice(None), self.features.on_device(data, device))]
 
     @property
     def has_starts(self) -> bool:
