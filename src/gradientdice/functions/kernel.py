@@ -14,9 +14,10 @@ import numpy as np
 from jaxtyping import Float, Num
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, first_bad_row, require_count, require_number
+from gradientdice.errors import InputError, require_count, require_number
 from gradientdice.functions.kernel_features import FourierFeatures, LandmarkFeatures
 from gradientdice.functions.rows import BlockRows, DenseRows
+from gradientdice.functions.tabular import require_discrete
 from gradientdice.policies import Policy, SamplingPolicy, StatePolicy
 
 # Kernel features are many and nearly collinear: directions below this share of the largest are noise.
@@ -47,18 +48,12 @@ class FittedKernel:
         """x(s,a)."""
         if self.num_actions is None:
             return DenseRows(self._features(states, actions))
-        weights = self.indicators(actions)
-        return BlockRows(self._features(states), weights)
+        return BlockRows(self._features(states), self.indicators(actions))
 
     def indicators(self, actions: Num[np.ndarray, "n ..."]) -> Float[np.ndarray, "n A"]:
         """Discrete actions as rows that are 1 in the action's own column."""
         assert self.num_actions is not None
-        if actions.ndim != 1 or actions.dtype.kind not in "iu":
-            raise InputError("The policy has discrete actions, so that actions must be whole numbers of shape (n,).")
-        outside = (actions < 0) | (actions >= self.num_actions)
-        if outside.any():
-            row = first_bad_row(outside)
-            raise InputError(f"actions must lie in 0 to {self.num_actions - 1}; row {row} is {actions[row]}.")
+        require_discrete(actions, self.num_actions)
         return np.eye(self.num_actions)[actions]
 
     def expected(

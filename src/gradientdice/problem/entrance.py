@@ -50,6 +50,22 @@ def require_policy(policy: object) -> None:
         )
 
 
+def require_same_width(data: Transitions, policy: Policy) -> None:
+    """An error if the actions that a policy gives have another number of coordinates than those of the log."""
+    if isinstance(policy, SamplingPolicy):
+        given = policy.sample(data.next_states[:1], np.random.default_rng(0))
+    elif isinstance(policy, LoggedPolicy) and policy.next_actions is not None:
+        given = policy.next_actions
+    else:
+        return
+    logged, taken = (1 if actions.ndim == 1 else actions.shape[-1] for actions in (data.actions, given))
+    if logged != taken:
+        raise InputError(
+            f"The policy gives actions of {taken} numbers each, and those of the log have {logged}. A function that "
+            "gives probabilities is DiscretePolicy(function, num_actions), with actions numbered from 0."
+        )
+
+
 def in_the_policys_words(data: Transitions, policy: Policy) -> Transitions:
     """The log with its actions numbered as the policy numbers them, where both have words for them."""
     words = policy.action_names if isinstance(policy, DiscretePolicy) else None

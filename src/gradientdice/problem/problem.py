@@ -31,7 +31,7 @@ from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, Sampling
 from gradientdice.problem.absorbing import row_share
 from gradientdice.problem.design import Design, whole_design
 from gradientdice.problem.empirical import EmpiricalMDP, TabularSolution
-from gradientdice.problem.entrance import in_the_policys_words, require_functions, require_types
+from gradientdice.problem.entrance import in_the_policys_words, require_functions, require_same_width, require_types
 from gradientdice.problem.folds import Folds, fold_moments
 from gradientdice.problem.logged import require_logged_actions, require_logged_features
 from gradientdice.problem.moments import Moments
@@ -114,6 +114,7 @@ class Problem:
         if self.functions is None:
             object.__setattr__(self, "functions", table_for(self.data, self.policy))
         # Asked for here, so that a log that lacks what the policy does is refused before any work.
+        require_same_width(self.data, self.policy)
         if self.support is None:
             self.once("actions", lambda: require_logged_actions(self.data, self.policy))
 

@@ -100,6 +100,11 @@ def resolve(place: object, present: Sequence[str], columns: Any) -> Naming:
                 guessed.append(field)
     for field in REQUIRED:
         if field not in names and field != "next_states":
+            own = next((name for habit in HABITS[field] for name in _spelled(habit, present)), None)
+            if own is not None:
+                raise InputError(
+                    f"columns gives {own!r} to another field, and {place} has no other column for {field}."
+                )
             raise InputError(
                 f"{place} lacks the field {field!r}; {nearest(field, present)}. If it has another name there, say so: "
                 f"columns={{{field!r}: '…'}}."

@@ -18,7 +18,7 @@ from gradientdice.effort import Effort
 from gradientdice.errors import InputError, require_count, require_flag
 from gradientdice.functions import MLP, LinearFunctions
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, StatePolicy
-from gradientdice.problem.entrance import require_functions, require_policy
+from gradientdice.problem.entrance import require_functions, require_policy, require_same_width
 from gradientdice.problem.problem import LARGEST_REWARD
 
 SumsPass = TypeVar("SumsPass", bound=EpisodePass)
@@ -98,7 +98,7 @@ def as_asked(
             "the policy's probabilities in the log's order, or load the log, which numbers it anew."
         )
     require_unchanged(log)
-    _ = log.sample  # an error if there are no rows
+    require_same_width(log.sample, policy)
     return Asked(log, policy, functions, seed, run, effort)
 
 
