@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gradientdice.checkpoint import load_checkpoint, save_checkpoint
+from gradientdice.data.scan.ahead import ReadAhead
 from gradientdice.data.scan.log import ScannedLog, fingerprint
 from gradientdice.data.scan.parts import Batch
 from gradientdice.progress import working
@@ -122,11 +123,13 @@ def _blocks(log: ScannedLog, work: Pass, done: int) -> Iterator[tuple[Sums, int]
 
         yield from blocks(log, work, done)
         return
-    for part in range(done, len(log.parts)):
-        yield part_sums(log, work, part), 0
+    parts = range(done, len(log.parts))
+    with ReadAhead(log, work.fields, parts) as reading:
+        for part in parts:
+            yield part_sums(reading, work, part), 0
 
 
-def part_sums(log: ScannedLog, work: Pass, part: int) -> Sums:
+def part_sums(log: ScannedLog | ReadAhead, work: Pass, part: int) -> Sums:
     """The sums of one part."""
     return work.over(part, log.batches(part, *work.fields))
 
