@@ -108,7 +108,7 @@ def measure(measured: Measured, options: argparse.Namespace) -> None:
     if "equal" in only:
         for kind in ("table", "vectors"):
             log = prepared(folder, kind, EQUAL_ROWS)
-            measured.get(f"equal/{kind}", partial(run, "equal", log, small[kind]))
+            measured.get(f"equal/{kind}", partial(run, "equal", log, small[kind], one_core=True))
 
 
 def machine() -> dict[str, Any]:

@@ -61,10 +61,10 @@ def test_a_file_that_changes_before_it_is_read(folder, change):
 def test_a_file_that_changes_during_or_between_the_passes(folder, monkeypatch, change, moment):
     log, original = gd.scan(folder), passes.part_sums
 
-    def changing(log, work, part, number=None):
+    def changing(log, work, part, found):
         if (work.name, part) == moment:
             change(folder / "002.parquet")
-        return original(log, work, part, number)
+        return original(log, work, part, found)
 
     monkeypatch.setattr(passes, "part_sums", changing)
     with pytest.raises(gd.InputError, match=r"002.parquet (is no longer there|was changed).* [Ss]can"):

@@ -56,11 +56,11 @@ def test_an_interrupted_answer_goes_on_bit_for_bit(log, tmp_path, monkeypatch, f
     whole = gd.evaluate(log, policy, discount=0.9, functions=functions)
     original, read = passes.part_sums, []
 
-    def failing(log, work, part, number=None):
+    def failing(log, work, part, found):
         if len(read) == stop:
             raise Interrupted
         read.append((work.name, part))
-        return original(log, work, part)
+        return original(log, work, part, found)
 
     folder = tmp_path / "checkpoint"
     with monkeypatch.context() as patch, pytest.raises(Interrupted):
@@ -68,9 +68,9 @@ def test_an_interrupted_answer_goes_on_bit_for_bit(log, tmp_path, monkeypatch, f
         gd.evaluate(log, policy, discount=0.9, functions=functions, checkpoint=folder)
     again = []
 
-    def counting(log, work, part):
+    def counting(log, work, part, found):
         again.append((work.name, part))
-        return original(log, work, part)
+        return original(log, work, part, found)
 
     with monkeypatch.context() as patch:
         patch.setattr(passes, "part_sums", counting)

@@ -81,7 +81,7 @@ def _part(shared: tuple[ScannedLog, Pass], content: Any, number: int, name: str)
     part = content if hasattr(content, "tables") else FramePart(content, name)
     alone = replace(log, parts=(part,), left_out={0: log.left_out.get(number, 0)})
     # Other workers have the other cores.
-    return part_sums(alone, work, 0, number, threads=False)
+    return part_sums(alone, work, 0, alone.batches(0, *work.fields, threads=False), number)
 
 
 def _merge(shared: tuple[ScannedLog, Pass], left: Sums, right: Sums) -> Sums:

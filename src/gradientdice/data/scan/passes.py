@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,6 +27,8 @@ from gradientdice.provenance import provenance
 Sums = dict[str, np.ndarray]
 # So many rows from all over the log, summed, tell one policy, function class or fit from another.
 PROBE_ROWS = 10_000
+# So many batches that were read wait at most: enough for a thread that was held up, and little memory.
+WAITING = 3
 # The number of a part that is none.
 PROBE = -1
 
@@ -138,26 +140,43 @@ def _blocks(log: ScannedLog, work: Pass, done: int) -> Iterator[tuple[Sums, int]
 
         yield from blocks(log, work, done)
         return
-    for part in range(done, len(log.parts)):
-        yield part_sums(log, work, part), 0
+    parts = range(done, len(log.parts))
+    # A second thread reads while this one sums, also beyond a part's end.
+    with closing(read_ahead(_marked(log, work.fields, parts), WAITING)) as reading:
+        for part in parts:
+            yield part_sums(log, work, part, _next_part(reading)), 0
 
 
-def part_sums(log: ScannedLog, work: Pass, part: int, number: int | None = None, *, threads: bool = True) -> Sums:
+def _marked(log: ScannedLog, fields: tuple[str, ...], parts: range) -> Iterator[Batch | None]:
+    """The batches of some parts, and None at the end of each."""
+    for part in parts:
+        yield from log.batches(part, *fields)
+        yield None
+
+
+def _next_part(reading: Iterator[Batch | None]) -> Iterator[Batch]:
+    """The batches up to the next end of a part."""
+    for batch in reading:
+        if batch is None:
+            return
+        yield batch
+
+
+def part_sums(log: ScannedLog, work: Pass, part: int, found: Iterator[Batch], number: int | None = None) -> Sums:
     """The sums of one part; what is refused of a batch is said with its place in the log.
 
     Args:
         log: the log.
         work: what is summed.
         part: which part.
+        found: its batches.
         number: the part's number where the log is a part of another one.
-        threads: whether other threads read ahead.
     """
     used: Batch | None = None
-    found = log.batches(part, *work.fields, threads=threads)
 
     def batches() -> Iterator[Batch]:
         nonlocal used
-        for batch in read_ahead(found) if threads else found:
+        for batch in found:
             used = batch
             yield batch
             used = None  # what goes wrong from here on is said by the reader
