@@ -122,10 +122,11 @@ bench: $(INSTALLED) ## Measure speed, as ratios in one run.
 	$(BIN)/python -m pip install --quiet 'torch==2.13.0'
 	$(BIN)/python benchmarks/boyan_grid.py
 	$(BIN)/python benchmarks/evaluate.py --large
+	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/neural_step.py
 	$(BIN)/python benchmarks/kernel_memory.py
 
-bench-scale: $(INSTALLED) ## Measure rate and memory of logs beyond memory; writes about 3 GB to scale-logs.
+bench-scale: $(INSTALLED) ## Measure logs beyond memory and write docs/results/scale.md; takes 4 GB in scale-logs, and 15 minutes.
 	$(BIN)/python benchmarks/scale.py
 
 results: $(INSTALLED) ## Run all experiments and write the pages under docs/results.

@@ -1,6 +1,12 @@
-"""Tries wrong calls, damaged files, full disks and kills, and writes docs/reliability.md with the counts."""
+"""Tries wrong calls, damaged files, full disks and kills, and writes docs/reliability.md with the counts.
+
+The counts of each kind are kept as soon as they are there: the same command goes on from them after an interruption, as long
+as the sources are the same. They are gone when the page is written.
+"""
 
 import argparse
+import hashlib
+import json
 import os
 import platform
 import sys
@@ -8,9 +14,10 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +25,15 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 import gradientdice as gd
-from gradientdice.atomic import write_atomically
+from gradientdice.atomic import make_folder, write_atomically
 from gradientdice.checkpoint import load_checkpoint, save_checkpoint
+from gradientdice.data.scan.spill import Spill
+from gradientdice.experiments.store import ResultStore
+from reliability import killed_scan, killed_sweep
 from reliability.calls import Call, wrong_calls
-from reliability.damage import damaged_files, same_logs
+from reliability.damage import damaged_files, flipped_bits, same_logs, scanned
 from reliability.faults import KINDS, full_disks
-from reliability.killed_sweep import MOMENTS, PORTIONS, kills_at_every_portion, sweep
+from reliability.killing import MOMENTS, kills_until_the_end
 
 PAGE = """# What holds when things go wrong
 
@@ -39,10 +49,13 @@ PAGE = """# What holds when things go wrong
 - **A file is written whole or not at all.** The new one is written beside the old one, brought to the disk and renamed. A
   full disk, a kill, or several threads and processes that save to one path leave a whole file. Only regular files that may
   be written are replaced, never a read-only one, a link, a folder or a device. A reader gets the old file or the new one,
-  never columns of both; of a folder whose files are replaced meanwhile it says so.
+  never columns of both; of a folder whose files are replaced meanwhile it says so. A scanned log is read several times: a
+  file of it that changes, or is gone, before the answer is there is named.
 - **Training goes on where it was.** A checkpoint belongs to the data, the settings, the program with every number of its
   optimiser, the versions and the precision; anything else, or a single flipped bit, is refused. Ctrl-C ends training at its
-  next portion. A run that was stopped or killed goes on to the same bits.
+  next portion. A run that was stopped or killed goes on to the same bits. The same holds for passes over a scanned log and
+  for the parts of an experiment. Of a policy or of features that are functions, a scanned log's checkpoint knows what they
+  give at 10,000 rows from all over the log: two that differ only elsewhere are not told apart.
 - **A command ends within two seconds of Ctrl-C**, also where it is in a long computation outside of Python.
 
 ## How it is tested
@@ -59,15 +72,19 @@ The longest case took {longest:.1f} seconds, kills aside. All with Python {pytho
 
 - A call has one wrong argument; it counts as right if it came to an end, with a value that the argument may have, such as
   None where it may be left out. Nobody judges these one by one.
-- A damaged file counts as right if it was read with the numbers that it had before.
+- A damaged file counts as right if it was read with the numbers that it had before. Scanned files are read in batches of
+  ten rows.
 - A disk is full when the system itself fails every write of a file beyond so many bytes, for every number of bytes up to the
   whole file. It was refused well if the old file was there unchanged and nothing beside it.
-- A sweep of a table and of networks is killed just before or just after each of its checkpoints gets its name, by a signal
-  that no program can answer; it counts as right if the last of its processes came to the same bits as one that nobody killed.
+- A sweep of a table and of networks, and passes over scanned logs with features and with episodes in no order, are killed
+  just before or just after each of their checkpoints and other files gets its name, by a signal that no program can answer.
+  A kill counts as right if the last of the processes came to the same bits as one that nobody killed.
 """
 
-FILES = 100_000
+FILES, SCANNED_FILES = 20_000, 5_000  # `make test-all` tries five times as many
+OUTCOMES = ("refused", "right", "wrong")
 Outcome = tuple[Counter, float]
+Damaged = Iterator[tuple[Path, gd.Transitions, str]]
 
 
 def main() -> None:
@@ -75,29 +92,55 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="tries only every so many-th case")
     every = parser.parse_args().every
     warnings.simplefilter("ignore")
-    rows, longest = [], 0.0
+    place = ROOT / "build" / "reliability.json"
+    done = _kept(place, every)
     with tempfile.TemporaryDirectory() as name:
         os.chdir(name)
         for what, work in (
             ("calls with a wrong argument", lambda: _calls(Path(name), every)),
-            ("damaged files", lambda: _files(Path(name), FILES // every)),
             ("checkpoints with one flipped bit", lambda: _checkpoints(Path(name) / "state.safetensors", every)),
+            ("parts of results with one flipped bit", lambda: _results(Path(name) / "results", every)),
+            ("spilled episodes with one flipped bit", lambda: _spilled(Path(name) / "spilled", every)),
             ("full disks", lambda: _disks(Path(name), every)),
-            ("kills of a sweep, and its end", lambda: (_kills(Path(name), every), 0.0)),
+            ("damaged files, loaded", lambda: _files(damaged_files(Path(name), FILES // every), gd.load)),
+            ("damaged files, scanned", lambda: _files(_parquet(Path(name), SCANNED_FILES // every), scanned)),
+            ("kills of a sweep, and its end", lambda: (_killed_sweeps(Path(name) / "sweeps", every), 0.0)),
+            ("kills of a scan, and its end", lambda: (_killed_scans(Path(name) / "scans", every), 0.0)),
         ):
-            counts, slowest = work()
-            longest = max(longest, slowest)
-            figures = " | ".join(f"{counts[kind]:,}" for kind in ("refused", "right", "wrong"))
-            rows.append(f"| {what} | {sum(counts.values()):,} | {figures} |")
-            print(rows[-1], flush=True)
+            if what not in done["kinds"]:
+                counts, slowest = work()
+                done["kinds"][what] = [{kind: counts[kind] for kind in OUTCOMES}, slowest]
+                make_folder(place.parent)
+                write_atomically(place, lambda path: path.write_text(json.dumps(done)))
+            print(_row(what, done["kinds"][what][0]), flush=True)
     page = PAGE.format(
-        rows="\n".join(rows),
-        longest=longest,
+        rows="\n".join(_row(what, counts) for what, (counts, _) in done["kinds"].items()),
+        longest=max(slowest for _, slowest in done["kinds"].values()),
         python=platform.python_version(),
         system=platform.system(),
         command="make reliability" if every == 1 else f"python benchmarks/bad_input.py --every {every}",
     )
     write_atomically(ROOT / "docs" / "reliability.md", lambda place: place.write_text(page, encoding="utf-8"))
+    place.unlink()
+
+
+def _kept(place: Path, every: int) -> dict[str, Any]:
+    """What an earlier run of the same sources has counted."""
+    sources = hashlib.sha256(str(every).encode())
+    for folder in ("src", "tests/reliability", "benchmarks"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            sources.update(path.read_bytes())
+    fresh = {"sources": sources.hexdigest(), "kinds": {}}
+    try:
+        found = json.loads(place.read_text())
+        return found if found["sources"] == fresh["sources"] else fresh
+    except (OSError, ValueError, KeyError, TypeError):
+        return fresh
+
+
+def _row(what: str, counts: dict[str, int]) -> str:
+    figures = " | ".join(f"{counts[kind]:,}" for kind in OUTCOMES)
+    return f"| {what} | {sum(counts.values()):,} | {figures} |"
 
 
 def _calls(folder: Path, every: int) -> Outcome:
@@ -108,34 +151,68 @@ def _calls(folder: Path, every: int) -> Outcome:
     return _tried((str(call), lambda call=call: accepted(call)) for call in islice(wrong_calls(folder), 0, None, every))
 
 
-def _files(folder: Path, count: int) -> Outcome:
-    def read(path: Path, log: gd.Transitions) -> str:
-        return "right" if same_logs(gd.load(path), log) else "wrong"
+def _parquet(folder: Path, count: int) -> Damaged:
+    return damaged_files(folder, count, (".parquet",))
 
-    damaged = damaged_files(folder, count)
-    return _tried((what, lambda path=path, log=log: read(path, log)) for path, log, what in damaged)
+
+def _files(damaged: Damaged, read: Callable[[Path], gd.Transitions]) -> Outcome:
+    def compared(path: Path, log: gd.Transitions) -> str:
+        return "right" if same_logs(read(path), log) else "wrong"
+
+    return _tried((what, lambda path=path, log=log: compared(path, log)) for path, log, what in damaged)
 
 
 def _checkpoints(path: Path, every: int) -> Outcome:
-    identity = {"run": 1}
-    save_checkpoint(path, {"a": np.arange(3), "b": np.ones(2, np.float32)}, identity)
-    content = path.read_bytes()
-
-    def load(bit: int) -> str:
-        damaged = bytearray(content)
-        damaged[bit // 8] ^= 1 << bit % 8
-        path.write_bytes(damaged)
-        load_checkpoint(path, identity)
-        return "wrong"
-
-    return _tried((f"bit {bit}", lambda bit=bit: load(bit)) for bit in range(0, 8 * len(content), every))
+    save_checkpoint(path, {"a": np.arange(3), "b": np.ones(2, np.float32)}, {"run": 1})
+    return _flipped([path], lambda: load_checkpoint(path, {"run": 1}), every)
 
 
-def _kills(folder: Path, every: int) -> Counter:
-    counts, whole = Counter(), sweep()
+def _results(folder: Path, every: int) -> Outcome:
+    store = ResultStore(folder, "small", {})
+    store.write(store.part("one.json"), lambda place: place.write_text('[{"value": 0.5, "low": 0.25}]'))
+    return _flipped(sorted(store.part("").iterdir()), lambda: ResultStore(folder, "small", {}), every)
+
+
+def _spilled(folder: Path, every: int) -> Outcome:
+    """Right is what has the numbers that were written: not every bit of a header matters."""
+    ids, runs = np.arange(5), np.random.default_rng(0).normal(size=(5, 2))
+    Spill(folder, 1).write(0, ids, runs)
+
+    def read() -> str:
+        found = [np.concatenate(column) for column in zip(*Spill(folder, 1).buckets(), strict=True)]
+        order = np.argsort(found[0])
+        same = np.array_equal(found[0][order], ids) and np.array_equal(found[1][order], runs)
+        return "right" if same else "wrong"
+
+    return _flipped(sorted(folder.iterdir()), read, 8 * every)  # one bit of each byte
+
+
+def _flipped(paths: list[Path], read: Callable[[], Any], every: int) -> Outcome:
+    """Each bit of each file, flipped: whatever `read` returns is wrong, unless it says that it is right."""
+
+    def judged() -> str:
+        return "right" if read() == "right" else "wrong"
+
+    return _tried((f"{path.name}, bit {bit}", judged) for path in paths for bit in flipped_bits(path, every))
+
+
+def _killed_sweeps(folder: Path, every: int) -> Counter:
+    counts, whole = Counter(), killed_sweep.sweep()
     for moment in MOMENTS:
-        kills = kills_at_every_portion(folder / moment, moment, every)
-        same = kills <= 2 * PORTIONS and sweep(folder / moment).equals(whole)
+        place = folder / moment
+        kills = kills_until_the_end(killed_sweep.__file__, place, moment, killed_sweep.FILES, every)
+        same = kills <= killed_sweep.FILES and killed_sweep.sweep(place).equals(whole)
+        counts["right" if same else "wrong"] += kills
+    return counts
+
+
+def _killed_scans(folder: Path, every: int) -> Counter:
+    counts = Counter()
+    for moment in MOMENTS:
+        place = folder / moment
+        whole = killed_scan.answers(place)
+        kills = kills_until_the_end(killed_scan.__file__, place, moment, killed_scan.FILES, every)
+        same = kills <= killed_scan.FILES and killed_scan.answers(place, place / "checkpoint") == whole
         counts["right" if same else "wrong"] += kills
     return counts
 

@@ -70,14 +70,14 @@ def evaluate_all(tasks: list[str], rows: int, logs: int, keep: Path) -> None:
                 if (name, str(rows), str(seed), f"{discount:g}") in known:
                     continue
                 started = time.perf_counter()
-                value = fitted_q(task, np.load(keep / f"{name}-{rows}-{seed}.npz"), discount, seed)
+                value = fitted_q(task.target, np.load(keep / f"{name}-{rows}-{seed}.npz"), discount, seed)
                 row = (name, rows, seed, f"{discount:g}", value, time.perf_counter() - started, d3rlpy.__version__)
                 _append(dict(zip(COLUMNS, row, strict=True)))
                 print(*row, flush=True)
 
 
-def fitted_q(task, log, discount: float, seed: int) -> float:
-    """(1−γ) times the mean of Q at the episodes' starts, at actions of the policy."""
+def fitted_q(policy, log, discount: float, seed: int) -> float:
+    """(1−γ) times the mean of Q at the episodes' starts, at actions of the policy; the log as a dict of columns."""
     import d3rlpy  # pyright: ignore[reportMissingImports]
     import torch  # pyright: ignore[reportMissingImports]
 
@@ -87,7 +87,7 @@ def fitted_q(task, log, discount: float, seed: int) -> float:
     rng = np.random.default_rng(seed)
     discrete = log["actions"].ndim == 1
 
-    class Policy:
+    class Algorithm:
         """What d3rlpy's FQE asks of an algorithm."""
 
         @property
@@ -95,7 +95,7 @@ def fitted_q(task, log, discount: float, seed: int) -> float:
             return self
 
         def predict_best_action(self, states):
-            actions = draw(task.target, states.numpy().astype(np.float64), rng)
+            actions = draw(policy, states.numpy().astype(np.float64), rng)
             return torch.as_tensor(actions, dtype=torch.int64 if discrete else torch.float32)
 
     actions = log["actions"][:, None] if discrete else log["actions"].astype(np.float32)
@@ -107,7 +107,7 @@ def fitted_q(task, log, discount: float, seed: int) -> float:
         log["truncated"].astype(np.float32),
     )
     kind = d3rlpy.ope.DiscreteFQE if discrete else d3rlpy.ope.FQE
-    estimator = kind(algo=Policy(), config=d3rlpy.ope.FQEConfig(gamma=discount))
+    estimator = kind(algo=Algorithm(), config=d3rlpy.ope.FQEConfig(gamma=discount))
     estimator.fit(
         dataset,
         n_steps=UPDATES,
@@ -117,7 +117,7 @@ def fitted_q(task, log, discount: float, seed: int) -> float:
     )
     _, first = np.unique(log["episodes"], return_index=True)
     starts = np.repeat(log["states"][first], DRAWS, axis=0)
-    chosen = draw(task.target, starts, rng)
+    chosen = draw(policy, starts, rng)
     values = estimator.predict_value(starts.astype(np.float32), chosen if discrete else chosen.astype(np.float32))
     return (1 - discount) * float(np.mean(values))
 

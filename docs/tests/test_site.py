@@ -36,6 +36,7 @@ MAIN = (
     "results/control",
     "comparison",
 )
+ABORTED = "net::ERR_ABORTED"
 SIZES = {"wide": (1400, 900), "narrow": (390, 844)}
 
 
@@ -78,7 +79,8 @@ def watched(context, address):
 
     page.on("console", lambda message: note(message.type in ("error", "warning"), message.text))
     page.on("pageerror", lambda error: note(True, str(error)))
-    page.on("requestfailed", lambda request: note(True, f"failed: {request.url}"))
+    # A request that the browser gave up because the page was left, such as that of an icon, did not fail.
+    page.on("requestfailed", lambda request: note(request.failure != ABORTED, f"failed: {request.url}"))
     page.on("response", lambda response: note(response.status >= 400, f"{response.status}: {response.url}"))
     page.on("request", lambda request: note(not request.url.startswith((address, "data:")), request.url))
     return page, wrong

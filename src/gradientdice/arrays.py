@@ -17,6 +17,8 @@ from gradientdice.errors import InputError, first_bad_row, require_finite
 LARGEST = 1e100
 # Of the memory that is free, one array may take so much: its users make copies.
 MEMORY_SHARE = 0.5
+# Arrays of so many bytes are made without asking how much memory is free, which takes as long as making them.
+ALWAYS_FITS = 1 << 20
 
 
 def as_array(name: str, value: Any, *, copy: bool = True) -> np.ndarray:
@@ -84,14 +86,19 @@ def is_frozen(array: np.ndarray) -> bool:
 
 def require_usable(name: str, array: np.ndarray) -> None:
     """An error if a number is not finite, or so large that its square overflows."""
-    # One pass settles most cases: a sum of squares that is small enough has no square that is not.
-    if array.dtype == np.float64 and array.flags.c_contiguous:
-        flat = array.reshape(-1)
-        with np.errstate(all="ignore"):
-            if flat @ flat <= LARGEST**2:
-                return
-    require_finite(name, array)
-    require_moderate(name, array)
+    if not is_usable(array):
+        require_finite(name, array)
+        require_moderate(name, array)
+
+
+def is_usable(array: np.ndarray) -> bool:
+    """Whether one pass shows that all numbers are finite and moderate; if it does not, they may be all the same."""
+    if array.dtype != np.float64 or not array.flags.c_contiguous:
+        return False
+    flat = array.reshape(-1)
+    with np.errstate(all="ignore"):
+        # A sum of squares that is small enough has no square that is not.
+        return bool(flat @ flat <= LARGEST**2)
 
 
 def require_moderate(name: str, array: np.ndarray) -> None:
@@ -110,6 +117,8 @@ def require_memory(what: str, *shape: int, remedy: str) -> None:
     needed = 8.0
     for length in shape:
         needed *= length
+    if needed <= ALWAYS_FITS:
+        return
     free = free_memory()
     if needed > MEMORY_SHARE * free:
         size = " × ".join(f"{length:,}" for length in shape)

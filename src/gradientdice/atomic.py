@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import stat
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +56,21 @@ def make_folder(path: Path) -> Path:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise FileError(f"The folder {_shown(path)} could not be made ({reason}).") from error
     return path
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder for this block, where the system has such; an error in one sentence if it has no room for any."""
+    try:
+        folder = tempfile.mkdtemp()
+    except OSError as error:
+        raise FileError(
+            f"There is no place for temporary files ({error.strerror}). Set TMPDIR to a folder that may be written."
+        ) from error
+    try:
+        yield Path(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def replaceable(path: Path) -> int | None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gradientdice.atomic import make_folder, write_atomically
-from gradientdice.errors import InputError
+from gradientdice.errors import FileError, InputError
 
 Arrays = dict[str, np.ndarray]
 
@@ -31,8 +31,12 @@ def load_checkpoint(path: Path, identity: dict[str, Any]) -> Arrays | None:
     """The arrays of an earlier run of the same kind, or None if there is no file."""
     from safetensors.numpy import load
 
-    if not path.exists():
-        return None
+    try:
+        if not path.exists():
+            return None
+    except (OSError, ValueError) as error:  # a name that is too long, a folder that may not be looked into
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise FileError(f"The checkpoint {str(path)[:100]} cannot be read ({reason}).") from error
     try:
         # Read once: another process may put a new file in its place at any moment.
         written = path.read_bytes()

@@ -19,6 +19,11 @@ def require_own_jax() -> None:
         )
 
 
+def has_own_jax() -> bool:
+    """Whether JAX can be used in this process."""
+    return not _forked_after_jax
+
+
 def _after_fork() -> None:
     global _forked_after_jax
     bridge = sys.modules.get("jax._src.xla_bridge")

@@ -125,3 +125,20 @@ def test_the_page_runs(tmp_path, monkeypatch):
     names: dict = {}
     exec("\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.S)), names)
     assert names["estimate"].interval is not None and len(names["watch"].history) >= 3
+
+
+def test_the_comparison_page_is_right(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    log = dataset(True)
+    episodes = [(e.observations, e.actions, e.rewards) for e in log.episodes]
+    observations, actions, rewards = (np.concatenate(parts) for parts in zip(*episodes, strict=True))
+    names = {
+        "observations": observations, "actions": actions, "rewards": rewards,
+        "terminals": (np.arange(len(rewards)) % 10 == 9).astype(np.float32),
+        "algo": built(d3rlpy.algos.DQNConfig(batch_size=8), True),
+    }  # fmt: skip
+    text = (Path(__file__).parents[2] / "docs/comparison.md").read_text()
+    code = re.search(r"### d3rlpy.*?```python\n(.*?)```", text, re.S)
+    assert code is not None and "n_steps=100_000" in code[1]
+    exec(code[1].replace("n_steps=100_000", "n_steps=4, n_steps_per_epoch=2"), names)
+    assert names["fqe"].predict_value(observations[:3], actions[:3]).shape == (3,)

@@ -1,43 +1,17 @@
 """RLlib: episodes as it records them, in fragments, and its rows."""
 
+import re
+from pathlib import Path
+
+import gymnasium
 import numpy as np
 import pytest
 
 import gradientdice as gd
 from problems import known
+from walks import assert_same, by_hand, walk
 
-pytestmark = pytest.mark.adapters
-
-
-def walk(episodes=12, steps=8, seed=0):
-    """Episodes in one dimension; every third is cut by a time limit, the others end."""
-    rng = np.random.default_rng(seed)
-    states = rng.normal(size=(episodes, steps + 1, 2)).cumsum(axis=1).astype(np.float32)
-    last = np.tile(np.arange(steps) == steps - 1, episodes)
-    number = np.repeat(np.arange(episodes), steps)
-    return {
-        "observations": states[:, :-1].reshape(-1, 2),
-        "actions": rng.integers(3, size=episodes * steps),
-        "rewards": rng.normal(size=episodes * steps),
-        "next_observations": states[:, 1:].reshape(-1, 2),
-        "terminals": last & (number % 3 != 0),
-        "timeouts": last & (number % 3 == 0),
-        "episode_id": number,
-    }
-
-
-def by_hand(log):
-    return gd.Transitions(
-        log["observations"], log["actions"], log["rewards"], log["next_observations"], terminated=log["terminals"],
-        truncated=log["timeouts"], episodes=log["episode_id"],
-    )  # fmt: skip
-
-
-def assert_same(found, expected, rows=slice(None)):
-    for name in ("states", "actions", "rewards", "terminated", "episodes"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name)[rows], err_msg=name)
-    going_on = ~known(found.terminated)
-    np.testing.assert_array_equal(found.next_states[going_on], expected.next_states[rows][going_on])
+pytestmark = [pytest.mark.adapters, pytest.mark.filterwarnings("ignore")]
 
 
 def test_rllib_episodes(tmp_path):
@@ -81,4 +55,39 @@ def test_rllib_rows(tmp_path):
     table = {name: list(array) for name, array in zip(names, log.values(), strict=True)}
     table["eps_id"] = [f"{number:032x}" for number in log["episode_id"]]
     pq.write_table(pa.table(table), tmp_path / "log.parquet")
-    assert_same(gd.load(tmp_path / "log.parquet"), by_hand(log))
+    data = gd.load(tmp_path / "log.parquet")
+    policy = gd.policy(always_one, num_actions=3)
+    estimate = gd.evaluate(data, policy, discount=0.9, effort="quick")
+    assert_same(data, by_hand(log))
+    expected = gd.evaluate(by_hand(log), gd.DiscretePolicy(always_one, 3), discount=0.9, effort="quick")
+    assert estimate.value == expected.value and estimate.interval == expected.interval
+
+
+def always_one(states):
+    return np.eye(3)[np.ones(len(states), dtype=int)]
+
+
+def test_the_comparison_page_is_right():
+    """What it says of RLlib's estimators runs, and importance sampling of RLlib gives what ours gives."""
+    estimators = pytest.importorskip("ray.rllib.offline.estimators")
+    from ray.rllib.algorithms.ppo import PPOConfig, PPOTorchPolicy
+
+    log = walk()
+    older = {"enable_rl_module_and_learner": False, "enable_env_runner_and_connector_v2": False}
+    config = PPOConfig().framework("torch").api_stack(**older).to_dict()
+    spaces = gymnasium.spaces
+    policy = PPOTorchPolicy(spaces.Box(-np.inf, np.inf, (2,)), spaces.Discrete(3), config)
+    names = {
+        "observations": log["observations"], "next_observations": log["next_observations"], "actions": log["actions"],
+        "rewards": log["rewards"], "terminated": log["terminals"], "truncated": log["timeouts"],
+        "episodes": log["episode_id"], "probabilities": np.full(len(log["rewards"]), 1 / 3), "policy": policy,
+    }  # fmt: skip
+    text = (Path(__file__).parents[2] / "docs/comparison.md").read_text()
+    code = re.search(r"### RLlib.*?```python\n(.*?)```", text, re.S)
+    exec(known(code)[1].replace("160", "2"), names)
+
+    found = estimators.ImportanceSampling(policy, gamma=0.9).estimate(names["batch"])
+    ratio = estimators.ImportanceSampling(policy, gamma=0.9).compute_action_probs(names["batch"]) * 3
+    products = np.cumprod(ratio.reshape(12, 8), axis=1)
+    by_hand = (products * log["rewards"].reshape(12, 8) * 0.9 ** np.arange(8)).sum(axis=1)
+    assert found["v_target"] == pytest.approx(by_hand.mean()) and found["v_target_std"] == pytest.approx(by_hand.std())

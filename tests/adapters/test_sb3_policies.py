@@ -115,6 +115,7 @@ def test_dictionaries_go_into_a_log_and_back():
     stored = model.replay_buffer.observations
     np.testing.assert_array_equal(data.states[:, 0], stored["place"][:100, 0, 0])
     np.testing.assert_array_equal(data.states[:, 1:], stored["speed"][:100, 0])
+    assert data.state_columns == ("place", "speed_0", "speed_1")
     best = gd.policy(model, deterministic=True).probabilities_at(data.states).argmax(axis=1)
     expected, _ = model.predict({name: part[:100, 0] for name, part in stored.items()}, deterministic=True)
     np.testing.assert_array_equal(best, expected)

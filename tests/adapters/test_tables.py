@@ -5,39 +5,9 @@ import pytest
 
 import gradientdice as gd
 from problems import known
+from walks import assert_same, by_hand, walk
 
 pytestmark = pytest.mark.adapters
-
-
-def walk(episodes=12, steps=8, seed=0):
-    """Episodes in one dimension; every third is cut by a time limit, the others end."""
-    rng = np.random.default_rng(seed)
-    states = rng.normal(size=(episodes, steps + 1, 2)).cumsum(axis=1).astype(np.float32)
-    last = np.tile(np.arange(steps) == steps - 1, episodes)
-    number = np.repeat(np.arange(episodes), steps)
-    return {
-        "observations": states[:, :-1].reshape(-1, 2),
-        "actions": rng.integers(3, size=episodes * steps),
-        "rewards": rng.normal(size=episodes * steps),
-        "next_observations": states[:, 1:].reshape(-1, 2),
-        "terminals": last & (number % 3 != 0),
-        "timeouts": last & (number % 3 == 0),
-        "episode_id": number,
-    }
-
-
-def by_hand(log):
-    return gd.Transitions(
-        log["observations"], log["actions"], log["rewards"], log["next_observations"], terminated=log["terminals"],
-        truncated=log["timeouts"], episodes=log["episode_id"],
-    )  # fmt: skip
-
-
-def assert_same(found, expected, rows=slice(None)):
-    for name in ("states", "actions", "rewards", "terminated", "episodes"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name)[rows], err_msg=name)
-    going_on = ~known(found.terminated)
-    np.testing.assert_array_equal(found.next_states[going_on], expected.next_states[rows][going_on])
 
 
 def test_polars():

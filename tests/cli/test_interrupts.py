@@ -77,7 +77,18 @@ LIBRARY = """
 import gradientdice as gd, own
 gd.evaluate(gd.load("log.npz"), own.policy, discount=0.9)
 """
+RANKING = """
+import gradientdice as gd, own
+gd.rank(gd.load("log.npz"), {"a": own.policy, "b": own.policy}, 0.9)
+"""
+# The same file many times is a log that takes longer than anyone waits.
+SCAN = """
+import pyarrow.dataset, gradientdice as gd, own
+log = gd.scan(pyarrow.dataset.dataset(["log.parquet"] * 500, format="parquet"))
+gd.evaluate(log, own.policy, discount=0.9, functions=gd.RandomFourier(300, 1.0), checkpoint="checkpoint")
+"""
 EVALUATE = ["-m", "gradientdice", "evaluate", "log.npz", "--policy", "own:policy", "--discount", "0.9"]
+RANK = [*EVALUATE[:2], "rank", "log.npz", "--policy", "a=own:policy", "--policy", "b=own:policy", "--discount", "0.9"]
 REPRODUCE = ["-m", "gradientdice", "reproduce", "coverage", "--output", "results"]
 # With this much to do none of them comes to its end before it is interrupted.
 ROWS = 20_000
@@ -85,13 +96,20 @@ ROWS = 20_000
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    [(EVALUATE, INTERRUPTED), (REPRODUCE, INTERRUPTED), (["-c", LIBRARY], -signal.SIGINT)],
-    ids=["evaluate", "reproduce", "library"],
+    [
+        pytest.param(EVALUATE, INTERRUPTED, id="evaluate"),
+        pytest.param(RANK, INTERRUPTED, id="rank"),
+        pytest.param(REPRODUCE, INTERRUPTED, id="reproduce"),
+        pytest.param(["-c", LIBRARY], -signal.SIGINT, id="library"),
+        pytest.param(["-c", RANKING], -signal.SIGINT, id="library-rank", marks=pytest.mark.slow),
+        pytest.param(["-c", SCAN], -signal.SIGINT, id="library-scan"),
+    ],
 )
 def test_ctrl_c_ends_real_work_within_two_seconds(tmp_path, arguments, code):
     """As a terminal does it: the signal goes to the whole group of processes, and none of them is left."""
     data, _ = linear_system(0, rows=ROWS)
-    replace(data, actions=(data.actions[:, 0] > 0).astype(int)).save(tmp_path / "log.npz")
+    for name in ("log.npz", "log.parquet"):
+        replace(data, actions=(data.actions[:, 0] > 0).astype(int)).save(tmp_path / name)
     (tmp_path / "own.py").write_text(POLICY)
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     with subprocess.Popen(

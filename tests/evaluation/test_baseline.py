@@ -9,6 +9,7 @@ import gradientdice as gd
 from gradientdice.evaluation.baseline import behavior_side
 from gradientdice.inference.behavior import behavior_shares
 from gradientdice.inference.intervals import standard_error
+from gradientdice.inference.sources import ErrorSources
 from problems import known, random_problem
 
 BEHAVIOR = np.full((5, 2), 0.5)
@@ -40,6 +41,7 @@ def test_whole_episodes_are_taken_as_they_are():
     data = world().rollout(BEHAVIOR, 100, 100, np.random.default_rng(0))
     value, shares = known(behavior_shares(data, 0.9))
     found = side(data, 0.9)
+    assert isinstance(found, ErrorSources)
     assert found.value == value and np.array_equal(found.units, shares) and found.room.sides(0.95) == (0, 0)
 
 

@@ -8,6 +8,7 @@ import pytest
 import gradientdice as gd
 from gradientdice.experiments.coverage.problems import problems
 from gradientdice.inference.intervals import standard_error
+from gradientdice.inference.sources import ErrorSources
 from problems import known, random_problem
 
 
@@ -26,6 +27,7 @@ def test_the_influence_of_a_difference_is_the_difference_of_the_influences():
     one, other = (gd.evaluate(data, policy(share), discount=0.9) for share in (0.2, 0.6))
     found = one - other
     assert found.value == one.value - other.value
+    assert isinstance(found.sources, ErrorSources)
     assert np.array_equal(found.sources.units, one.unit_shares[0] - other.unit_shares[0])
     assert found.sampling_error == standard_error([one.unit_shares[0] - other.unit_shares[0]])
     assert found.interval == pytest.approx(tuple(-end for end in (other - one).interval[::-1]))

@@ -87,7 +87,7 @@ def test_summary_json_and_card(setting):
     assert plain["diagnostics"]["rank"] == 10 and len(plain["diagnostics"]["checks"]) == 8
     assert [check["name"] for check in plain["checks"]] == [check.name for check in estimate.checks]
     assert len(plain["checks"]) > len(plain["diagnostics"]["checks"])
-    assert "<table>" in estimate._repr_html_()
+    assert f"<strong>{str(estimate.verdict).capitalize()}.</strong>" in estimate._repr_html_()
     assert len(estimate.plot().axes) == 2
 
 

@@ -28,6 +28,40 @@ def test_a_part_that_was_cut_is_named(folder, name):
     assert not ResultStore(folder, "small", SETTINGS, force=True).part(name).exists()
 
 
+@pytest.mark.parametrize("name", ["one.json", "two.parquet", "two.parquet.sha256"])
+def test_a_part_with_one_flipped_bit_is_named(folder, name):
+    ResultStore(folder, "small", SETTINGS)
+    part = folder / "parts" / name
+    content = part.read_bytes()
+    for bit in range(0, 8 * len(content), 97):
+        damaged = bytearray(content)
+        damaged[bit // 8] ^= 1 << bit % 8
+        part.write_bytes(damaged)
+        with pytest.raises(gd.InputError, match=f"{name.removesuffix('.sha256')} is damaged"):
+            ResultStore(folder, "small", SETTINGS)
+    part.write_bytes(content)
+    assert ResultStore(folder, "small", SETTINGS).part("one.json").exists()
+
+
+def test_a_part_has_its_checksum_before_its_name(folder, monkeypatch):
+    store = ResultStore(folder, "small", SETTINGS)
+    monkeypatch.setattr("gradientdice.atomic.os.replace", lambda *given: named.append(given[1].name))
+    named: list[str] = []
+    store.write(store.part("three.json"), lambda path: path.write_text("3"))
+    assert named == ["three.json.sha256", "three.json"]
+
+
+def test_what_a_killed_process_left_is_no_part(folder):
+    (folder / "parts" / ".0123456789abcdef.json").write_text("[1, 2")
+    assert ResultStore(folder, "small", SETTINGS).part("one.json").exists()
+
+
+def test_parts_of_an_earlier_version_have_no_checksum(folder):
+    for path in (folder / "parts").glob("*.sha256"):
+        path.unlink()
+    assert ResultStore(folder, "small", SETTINGS).part("one.json").exists()
+
+
 @pytest.mark.parametrize("content", ["", "{", "[]", "3", "\0\0"])
 def test_a_manifest_that_is_none(folder, content):
     (folder / MANIFEST).write_text(content)

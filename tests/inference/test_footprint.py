@@ -50,6 +50,7 @@ def test_actions_and_the_heaviest_rows(log):
     ]
     first, second = found.heaviest[:2]
     assert (first.row, first.episode, first.step, first.action, first.reward) == (4, 3, 2, "action 2", 5.0)
+    assert first.state == f"state {log.states[4]}"
     assert first.share == pytest.approx(0.64) and second.share == pytest.approx(0.36) and first.ratio == 2.0
 
 
@@ -58,6 +59,16 @@ def test_the_log_s_words_are_used(log):
     found = footprint(log, RATIO, None, 0.9)
     assert [move.where for move in found.actions] == ["stay", "go", "wait"]
     assert found.heaviest == () and found.along_log.error is None and found.correction is None
+
+
+def test_rows_are_told_by_the_names_of_their_columns(rng):
+    states = rng.normal(size=(6, 4))
+    data = gd.Transitions(
+        states, states[:, :1], np.zeros(6), states, state_columns=("x", "y", "z", "w"), action_columns=("force",)
+    )
+    first = footprint(data, RATIO, influence([0.0, 1.0, 0.0, 0.0, 0.0, 0.0]), 1.0).heaviest[0]
+    numbers = [f"{number:.3g}" for number in states[1]]
+    assert first.state == f"x {numbers[0]}, y {numbers[1]}, z {numbers[2]}, …" and first.action == f"force {numbers[0]}"
 
 
 def test_the_correction_is_the_weighted_residual(log):

@@ -18,7 +18,7 @@ class Something:
 
 JUNK: tuple[Any, ...] = (
     None, 0, -1, 1.5, float("nan"), float("inf"), True, "x", "", b"x", [], [1], (), {}, {"a": 1}, set(), object(),
-    Something, Something(), lambda *given: None, np.zeros(0), np.array(1.0), np.array(["a"]), 1j, 10**30, 10**400,
+    Something, Something(), lambda *given: None, np.zeros(0), np.array(1.0), np.array(["a"]), 1j, 10**12, 10**30, 10**400,
     [None], np.full((2, 2), np.nan), range(3), gd, ..., np.ma.MaskedArray([1.0, 2.0], [True, False]), [[1], [1, 2]],
 )  # fmt: skip
 

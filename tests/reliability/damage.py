@@ -30,13 +30,15 @@ def good_log(seed: int) -> gd.Transitions:
     )
 
 
-def damaged_files(folder: Path, count: int, seed: int = 0) -> Iterator[tuple[Path, gd.Transitions, str]]:
+def damaged_files(
+    folder: Path, count: int, suffixes: tuple[str, ...] = SUFFIXES, seed: int = 0
+) -> Iterator[tuple[Path, gd.Transitions, str]]:
     """So many damaged files, one after the other under the same names: (file, the log it was, what was done to it)."""
     rng = np.random.default_rng(seed)
     for number in range(count):
-        suffix = SUFFIXES[number % len(SUFFIXES)]
+        suffix = suffixes[number % len(suffixes)]
         path, log = folder / f"log{suffix}", good_log(number // 100)
-        if number % 100 < len(SUFFIXES):
+        if number % 100 < len(suffixes):
             log.save(folder / f"good{suffix}")
         content = bytearray((folder / f"good{suffix}").read_bytes())
         what = _damage(content, rng)
@@ -62,6 +64,22 @@ def _damage(content: bytearray, rng: np.random.Generator) -> str:
         for _ in range(5):
             content[int(rng.integers(len(content)))] ^= 1 << int(rng.integers(8))
     return f"{kind} at {place}"
+
+
+def flipped_bits(path: Path, every: int = 1) -> Iterator[int]:
+    """For each bit of a file: the file with that bit flipped; as it was in the end."""
+    content = path.read_bytes()
+    for bit in range(0, 8 * len(content), every):
+        damaged = bytearray(content)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        yield bit
+    path.write_bytes(content)
+
+
+def scanned(path: Path) -> gd.Transitions:
+    """All rows of a scanned log, read in batches of a few."""
+    return gd.scan(path, batch_rows=10).sample
 
 
 def same_logs(first: gd.Transitions, second: gd.Transitions) -> bool:

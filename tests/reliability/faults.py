@@ -13,6 +13,7 @@ import numpy as np
 import gradientdice as gd
 from gradientdice.atomic import write_atomically
 from gradientdice.checkpoint import save_checkpoint
+from gradientdice.data.scan.spill import save_array
 
 GOOD: Any = {"states": [0, 1, 2], "actions": [0, 1, 0], "rewards": [0.0, 1.0, 2.0], "next_states": [1, 2, 0]}
 
@@ -40,6 +41,10 @@ def save_state(path: Path, numbers: list[float]) -> None:
     save_checkpoint(path, {"a": np.array(numbers)}, {"run": 1})
 
 
+def save_runs(path: Path, numbers: list[float]) -> None:
+    write_atomically(path, lambda place: save_array(place, np.array(numbers)))
+
+
 # How a file of each kind is written, and two contents.
 KINDS: dict[str, tuple[Callable[[Path, Any], None], Any, Any]] = {
     ".npz": (save_log, [0.0, 1.0, 2.0], [3.0, 4.0, 5.0]),
@@ -47,6 +52,7 @@ KINDS: dict[str, tuple[Callable[[Path, Any], None], Any, Any]] = {
     ".parquet": (save_log, [0.0, 1.0, 2.0], [3.0, 4.0, 5.0]),
     ".html": (save_text, "first" * 50, "second" * 60),
     ".safetensors": (save_state, [1.0, 2.0], [3.0, 4.0]),
+    ".npy": (save_runs, [1.0, 2.0], [3.0, 4.0]),
 }
 
 

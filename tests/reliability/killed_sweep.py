@@ -1,12 +1,5 @@
-"""A sweep of a table and of networks that kills its own process when a checkpoint is put in place.
+"""A sweep of a table and of networks that kills its own process when a checkpoint is put in place; see killing.py."""
 
-Run as `python killed_sweep.py FOLDER NUMBER MOMENT`: SIGKILL, which no program can answer, comes just before or just after
-the checkpoint of that number gets its name.
-"""
-
-import os
-import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,8 +9,14 @@ import optax
 
 import gradientdice as gd
 
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from reliability.killing import dying
+
 PORTIONS = 10
-MOMENTS = ("before", "after")
+# Of each of the two trainings.
+FILES = 2 * PORTIONS
 
 
 def sweep(checkpoint: Path | None = None) -> Any:
@@ -33,40 +32,6 @@ def sweep(checkpoint: Path | None = None) -> Any:
     )
 
 
-def killed(folder: Path, number: int, moment: str) -> bool:
-    """Whether a process that goes on from this folder was killed; if not, it came to its end."""
-    child = subprocess.run([sys.executable, __file__, str(folder), str(number), moment])
-    assert child.returncode in (0, -signal.SIGKILL), child
-    return child.returncode != 0
-
-
-def kills_at_every_portion(folder: Path, moment: str, every: int = 1) -> int:
-    """How many processes were killed, one after the other, until one came to its end.
-
-    Each is killed at one of its first checkpoints, so that every portion of both trainings is the last of a process;
-    or at a later one, so that every so many-th is.
-    """
-    kills = 0
-    # One that is killed before its first checkpoint has its name would never get further.
-    while kills <= 2 * PORTIONS and killed(folder, every + (moment == "before"), moment):
-        kills += 1
-    return kills
-
-
-def _dying(number: int, moment: str) -> Any:
-    replace, done = os.replace, []
-
-    def replace_or_die(*given: Any) -> None:
-        done.append(given)
-        if len(done) == number and moment == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
-        replace(*given)
-        if len(done) == number and moment == "after":
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    return replace_or_die
-
-
 if __name__ == "__main__":
-    os.replace = _dying(int(sys.argv[2]), sys.argv[3])
+    dying(int(sys.argv[2]), sys.argv[3])
     sweep(Path(sys.argv[1]))

@@ -154,6 +154,8 @@ def _methods(folder: Path) -> Iterator[RightCall]:
     yield _call(estimate.report, path=folder / "report.html", force=True)
     yield _call(gd.Moments.exact, policy=policy)
     yield _call(gd.Moments.from_transitions)
+    yield from _of_scanned_logs(folder)
+    yield from _of_results(folder)
     yield _call(mdp.sample, n=3)
     yield _call(mdp.rollout, policy=pairs)
     for method in (mdp.value, mdp.occupancy, mdp.q_values, mdp.ratio):
@@ -163,6 +165,41 @@ def _methods(folder: Path) -> Iterator[RightCall]:
     yield _call(gd.SamplingPolicy(lambda states, rng: np.zeros((len(states), 1))).sample, states=rows, rng=rng)
     yield _call(gd.PrimalDual.paper)
     yield _call(gd.MLP.paper)
+
+
+def _of_scanned_logs(folder: Path) -> Iterator[RightCall]:
+    log = gd.scan(_saved(folder, "good.parquet"), batch_rows=30)
+
+    def evaluated(**given: Any) -> gd.Estimate:
+        return gd.evaluate(given.pop("log"), **given)
+
+    # The log itself is not given nonsense here: that is tried where it is in memory.
+    names = [name for name in inspect.signature(gd.evaluate).parameters if name != "data"]
+    given = {"log": log, "policy": _usual()["policy"], "discount": 0.5, "estimator": None, "progress": False}
+    evaluated.__qualname__ = "evaluate(scan(…))"
+    yield RightCall(evaluated, given, names)
+    yield _call(gd.Moments.from_transitions, data=log)
+
+
+def _of_results(folder: Path) -> Iterator[RightCall]:
+    """The methods of rankings, posteriors, distributions and watches."""
+    usual, page = _usual(), folder / "page.html"
+    data, policies = usual["data"], {"half": usual["policy"], "most": gd.TabularPolicy(np.tile([0.3, 0.7], (13, 1)))}
+    ranking = gd.rank(data, policies, 0.5, baseline="half", progress=False)
+    posteriors = gd.posterior(data, policies, discount=0.5, draws=100)
+    returns = gd.return_distribution(**_episodes(), discount=0.5)
+    for one in (ranking, gd.evaluate(data, usual["policy"], discount=[0.5, 0.9])):
+        yield _call(one.report, path=page, force=True)
+    yield _call(posteriors["half"].interval)
+    yield _call(posteriors["half"].probability, above=0.0)
+    yield _call(posteriors.difference, name="half", other="most")
+    yield _call(returns.cdf, x=1.0)
+    yield _call(returns.cvar, p=0.5)
+    yield _call(returns.quantile, p=0.5)
+    yield _call(returns.interval, what="mean")
+    watch = gd.Watch(_episodes()["data"], 0.5)
+    yield _call(watch.due, step=1)
+    yield _call(watch.look, step=1, agent=_episodes()["policy"])
 
 
 def _used() -> Iterator[RightCall]:

@@ -13,7 +13,7 @@ import gradientdice as gd
 import shapes
 from gradientdice.data.fields import ARRAYS
 from reliability.calls import wrong_calls
-from reliability.damage import damaged_files, same_logs
+from reliability.damage import damaged_files, same_logs, scanned
 
 LONGEST = 5.0  # seconds
 # Sentences, not listings: the longest lists the names of a dozen columns.
@@ -42,11 +42,20 @@ def test_wrong_calls_end_in_a_sentence(every, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("count", [600, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_damaged_files_are_refused_or_whole(count, tmp_path):
+    refused_or_whole(damaged_files(tmp_path, count), gd.load, count)
+
+
+@pytest.mark.parametrize("count", [200, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_damaged_files_are_refused_or_whole_when_scanned(count, tmp_path):
+    refused_or_whole(damaged_files(tmp_path, count, (".parquet",)), scanned, count)
+
+
+def refused_or_whole(files, read, count):
     refused = 0
-    for path, log, what in damaged_files(tmp_path, count):
+    for path, log, what in files:
         begun = time.monotonic()
         try:
-            found = gd.load(path)
+            found = read(path)
         except gd.InputError as error:
             refused += 1
             assert path.name in str(error) and "\n" not in str(error), what

@@ -137,7 +137,7 @@ def test_names_with_markup_are_escaped(estimate):
     footprint = replace(
         estimate.footprint,
         actions=(move, *estimate.footprint.actions),
-        heaviest=tuple(replace(row, action=nasty) for row in estimate.footprint.heaviest),
+        heaviest=tuple(replace(row, state=nasty, action=nasty) for row in estimate.footprint.heaviest),
     )
     named = replace(
         estimate, functions=nasty, movements=(move, *estimate.movements), footprint=footprint, notes=(nasty,)

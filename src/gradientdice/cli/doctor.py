@@ -16,7 +16,15 @@ from gradientdice.cli.options import Json
 NAME = "gradientdice"
 BELOW = ("jaxlib",)  # nobody asks for it by name, and its version decides which devices there are
 # What JAX and the linear algebra below NumPy read: a strange value explains many a slow or failing run.
-VARIABLES = ("JAX_PLATFORMS", "JAX_ENABLE_X64", "XLA_FLAGS", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
+VARIABLES = (
+    "GRADIENTDICE_CLOSED_FORM",
+    "JAX_PLATFORMS",
+    "JAX_ENABLE_X64",
+    "XLA_FLAGS",
+    "CUDA_VISIBLE_DEVICES",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+)
 
 
 def doctor(json: Json = False) -> None:

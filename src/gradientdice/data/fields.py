@@ -10,8 +10,10 @@ from gradientdice.errors import InputError, first_bad_row
 REQUIRED = ("states", "actions", "rewards", "next_states")
 # The fields that are arrays, in the order of `Transitions`.
 ARRAYS = (*REQUIRED, "initial_states", "terminated", "truncated", "episodes", "weights", "behavior_log_probs")
-# The words of the codes, where a log had words.
-BOOKS = ("action_names", "state_names")
+# The words that a log may have, of codes and of the numbers in vectors, and the field that each is about.
+BOOKS = {
+    "action_names": "actions", "state_names": "states", "action_columns": "actions", "state_columns": "states"
+}  # fmt: skip
 _FLOAT = ("rewards", "weights", "behavior_log_probs")
 _BOOL = ("terminated", "truncated")
 _WORDS = {"true": True, "t": True, "yes": True, "y": True, "1": True} | {
@@ -105,13 +107,27 @@ def as_next_states(value: object, states: np.ndarray, terminated: np.ndarray | N
 
 def as_names(name: str, value: object, codes: np.ndarray) -> tuple[str, ...]:
     """A code book as it is kept: the word of each code; an error unless it has one for every code."""
-    words = tuple(value) if isinstance(value, (list, tuple)) else ()
-    if not words or not all(isinstance(word, str) for word in words) or len(set(words)) < len(words):
-        raise InputError(f"{name} must list different words, one per code, not {value!r:.60}.")
+    words = _different_words(name, value, "code")
     if codes.ndim != 1 or codes.dtype.kind not in "iu":
         raise InputError(f"{name} are for whole numbers, and this log has {codes.dtype} of shape {codes.shape}.")
     outside = (codes < 0) | (codes >= len(words))
     if outside.any():
         row = first_bad_row(outside)
         raise InputError(f"{name} has {len(words)} words, and row {row} has the code {codes[row]}.")
+    return words
+
+
+def as_column_names(name: str, value: object, array: np.ndarray) -> tuple[str, ...]:
+    """The name of each number of a row; an error unless there are as many as a row has numbers."""
+    words = _different_words(name, value, "column")
+    width = 1 if array.ndim == 1 else array.shape[1]
+    if len(words) != width:
+        raise InputError(f"{name} has {len(words)} names, and a row has {width} numbers: give one per number.")
+    return words
+
+
+def _different_words(name: str, value: object, each: str) -> tuple[str, ...]:
+    words = tuple(value) if isinstance(value, (list, tuple)) else ()
+    if not words or not all(isinstance(word, str) for word in words) or len(set(words)) < len(words):
+        raise InputError(f"{name} must list different words, one per {each}, not {value!r:.60}.")
     return words

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from gradientdice.arrays import as_numbers, require_moderate
 from gradientdice.data.digest import log_digest
-from gradientdice.data.fields import ARRAYS, REQUIRED, as_field, as_names, as_next_states
+from gradientdice.data.fields import ARRAYS, REQUIRED, as_column_names, as_field, as_names, as_next_states
 from gradientdice.data.sequence import time_order
 from gradientdice.data.units import Units, independent_units
 from gradientdice.errors import InputError, first_bad_row, require_finite
@@ -44,6 +44,8 @@ class Transitions:
         behavior_log_probs: (n,) log-probability of the logged action, for the estimators that need it.
         action_names: the word of each action's code, where actions were words; None where they were numbers.
         state_names: the same for states.
+        action_columns: the name of each number of an action, for reports; None where none is known.
+        state_columns: the same for states.
         notes: what a reader of the log guessed or changed, in phrases.
 
     Example:
@@ -66,6 +68,8 @@ class Transitions:
     behavior_log_probs: Float[np.ndarray, " n"] | None = None
     action_names: tuple[str, ...] | None = None
     state_names: tuple[str, ...] | None = None
+    action_columns: tuple[str, ...] | None = None
+    state_columns: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
     # Whether a log in which every weight is 0 is refused.
     needs_counted_rows: ClassVar[bool] = True
@@ -87,6 +91,8 @@ class Transitions:
             # Wider than what is taken, so that a dictionary of arrays may be spread into the call.
             action_names: Sequence[str] | ArrayLike | None = None,
             state_names: Sequence[str] | ArrayLike | None = None,
+            action_columns: Sequence[str] | ArrayLike | None = None,
+            state_columns: Sequence[str] | ArrayLike | None = None,
             notes: Sequence[str] | ArrayLike = (),
         ) -> None: ...
 
@@ -277,9 +283,10 @@ class Transitions:
             self._set("truncated", self.truncated & ~self.terminated)
 
     def _check_words(self) -> None:
-        for name, codes in (("action_names", self.actions), ("state_names", self.states)):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, as_names(name, getattr(self, name), codes))
+        for kind, array in (("action", self.actions), ("state", self.states)):
+            for name, checked in ((f"{kind}_names", as_names), (f"{kind}_columns", as_column_names)):
+                if getattr(self, name) is not None:
+                    object.__setattr__(self, name, checked(name, getattr(self, name), array))
         if not isinstance(self.notes, (list, tuple)) or not all(isinstance(note, str) for note in self.notes):
             raise InputError(f"notes must be a tuple of phrases, not {self.notes!r:.60}.")
         object.__setattr__(self, "notes", tuple(self.notes))

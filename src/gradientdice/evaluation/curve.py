@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
 from gradientdice.errors import InputError, require_number
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import whole_interval
@@ -138,6 +140,8 @@ def _ends(estimate: Estimate, sources: Sources, confidence: float) -> tuple[floa
 
 def require_discounts(discounts: Sequence[float]) -> list[float]:
     """The discounts, each of them a number from 0 to 1 and none twice."""
+    if isinstance(discounts, (str, bytes)) or (isinstance(discounts, np.ndarray) and discounts.ndim != 1):
+        raise InputError(f"discount must be a number or a list of numbers, not {discounts!r:.60}.")
     found = [require_number("discount", discount, low=0, high=1) for discount in discounts]
     if not found:
         raise InputError("discount is an empty list: give at least one discount.")

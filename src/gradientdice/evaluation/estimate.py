@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
@@ -209,12 +208,9 @@ class Estimate:
         return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
     def _repr_html_(self) -> str:
-        style = "text-align:left;padding-right:1em"
-        cells = "".join(
-            f"<tr><th style='{style}'>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
-            for name, text in self.rows()
-        )
-        return f"<table>{cells}</table>"
+        from gradientdice.report.notebook import estimate_cell
+
+        return estimate_cell(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types, as `schema` describes them; the per-row ratio is left out."""

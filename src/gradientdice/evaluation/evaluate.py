@@ -125,8 +125,9 @@ def evaluate(
     """
     method = SkewInterval() if interval is None else require_method(interval)
     intervals = Intervals(method, require_confidence(confidence), required=interval is not None)
+    effort = require_effort(effort)
     if isinstance(data, ScannedLog):
-        asked = as_asked(data, policy, functions, seed, run_for(checkpoint, progress), require_effort(effort))
+        asked = as_asked(data, policy, functions, seed, run_for(checkpoint, progress), effort)
         if not fits_in_memory(asked):
             several = isinstance(discount, (Sequence, np.ndarray))
             estimators = _defaults(estimator, discount) if several else [chosen_estimator(estimator, discount)]
@@ -138,10 +139,10 @@ def evaluate(
     solver = _with_checkpoint(require_solver(solver), checkpoint)
     if isinstance(discount, (Sequence, np.ndarray)):
         discounts = [chosen.discount for chosen in _defaults(estimator, discount)]
-        problem = Problem(data, policy, functions, seed, searching(discounts[0]), progress, require_effort(effort))
+        problem = Problem(data, policy, functions, seed, searching(discounts[0]), progress, effort)
         return DiscountCurve(tuple(evaluate_discounts(problem, discounts, intervals, solver)))
     chosen = chosen_estimator(estimator, discount)
-    problem = Problem(data, policy, functions, seed, searching(chosen.discount), progress, require_effort(effort))
+    problem = Problem(data, policy, functions, seed, searching(chosen.discount), progress, effort)
     return evaluate_problem(problem, chosen, intervals, solver)
 
 

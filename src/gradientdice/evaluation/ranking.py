@@ -126,6 +126,11 @@ class Ranking:
         lines.append(f"* may be the best: the best policy is among these with {self.confidence:.0%} confidence")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from gradientdice.report.notebook import ranking_cell
+
+        return ranking_cell(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types: the table's rows, best first, and each estimate."""
         return {

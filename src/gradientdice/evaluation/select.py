@@ -57,6 +57,11 @@ class Selection:
     def __str__(self) -> str:
         return f"{self.reason}\n\n{self.ranking}"
 
+    def _repr_html_(self) -> str:
+        from gradientdice.report.notebook import ranking_cell
+
+        return ranking_cell(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
         return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 
 from gradientdice.data.files.reading import as_path
+from gradientdice.data.scan.log import ScannedLog
+from gradientdice.data.scan.shuffled import ShuffledRows
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count, require_flag, require_number
 from gradientdice.functions import Functions
 from gradientdice.functions.mlp import MLP
 from gradientdice.policies import Policy
-from gradientdice.problem.entrance import explained_starts, require_types
+from gradientdice.problem.entrance import explained_starts, require_functions, require_policy, require_types
 from gradientdice.problem.problem import Problem
 from gradientdice.progress import working
 from gradientdice.provenance import provenance
@@ -26,7 +28,8 @@ from gradientdice.solvers.stochastic.cases import Case, case_numbers, describe, 
 from gradientdice.solvers.stochastic.grid import collect, run_groups
 from gradientdice.solvers.stochastic.parts import Group
 from gradientdice.solvers.stochastic.primal_dual import PrimalDual
-from gradientdice.solvers.stochastic.setup import has_ends, log_setup
+from gradientdice.solvers.stochastic.scanned import has_scanned_ends, scanned_setup
+from gradientdice.solvers.stochastic.setup import Setup, has_ends, log_setup
 from gradientdice.solvers.stochastic.training import Outcome
 
 # A list of more would take longer to write down than any sweep of them could run.
@@ -34,7 +37,7 @@ MOST_SEEDS = 10_000_000
 
 
 def sweep(
-    data: Transitions,
+    data: Transitions | ScannedLog,
     policy: Policy,
     estimators: SaddleObjective | Sequence[SaddleObjective],
     functions: Functions | Sequence[Functions],
@@ -50,8 +53,12 @@ def sweep(
     Combinations that differ only in numbers (discount, norm_penalty, ridge, learning rate) and seeds run in
     one compiled program; runs of the same seed see the same transitions.
 
+    Of a scanned log minibatches are read as they are used: each row comes once in an epoch, shuffled by row groups and
+    within pools of some of them. Runs of different seeds see the same stretch of the log in different orders. The value
+    and the mean ratio are those over `data.sample`.
+
     Args:
-        data: the log.
+        data: the log, in memory or scanned.
         policy: the target policy.
         estimators: one or several; any object with `discount`, `ridge`, `ratio_minimises`, `ratio` and `objective`.
         functions: one or several function classes.
@@ -77,7 +84,10 @@ def sweep(
         12
     """
     seed_list = _checked_seeds(seeds)
-    require_types(data, policy)
+    if isinstance(data, ScannedLog):
+        require_policy(policy)
+    else:
+        require_types(data, policy)
     if progress is not None:
         require_flag("progress", progress)
     if max_bytes is not None:
@@ -87,8 +97,12 @@ def sweep(
     for position, function in enumerate(_as_list("functions", functions)):
         if function is None:
             raise InputError("functions must be one or several function classes, such as Tabular(…), not None.")
-        with explained_starts(data, policy):
-            cells += _cells(Problem(data, policy, function), position, cases)
+        require_functions(function)
+        if isinstance(data, ScannedLog):
+            cells += _cells(_scanned(data, policy, function), position, cases)
+        else:
+            with explained_starts(data, policy):
+                cells += _cells(_in_memory(Problem(data, policy, function)), position, cases)
     groups = [cell.group for cell in cells]
     total = sum(group.size * len(seed_list) * sum(1 for _ in group.plan.blocks()) for group in groups)
     with working("training every combination", total, progress) as advance:
@@ -100,7 +114,8 @@ def sweep(
         outcomes = collect(run_groups(groups, seed_list, max_bytes=max_bytes, checkpoint=folder, watch=watch))
     tables = [_long_table(cell, outcome, seed_list) for cell, outcome in zip(cells, outcomes, strict=True)]
     table = pd.concat(tables, ignore_index=True)
-    table.attrs["provenance"] = provenance(seeds=seed_list, grid=[describe(*case) for case in cases], rows=len(data))
+    rows = sum(unit.rows for unit in ShuffledRows.of_scan(data).units) if isinstance(data, ScannedLog) else len(data)
+    table.attrs["provenance"] = provenance(seeds=seed_list, grid=[describe(*case) for case in cases], rows=rows)
     return table
 
 
@@ -114,25 +129,55 @@ class _Cell:
     unlogged: list[float | None]
 
 
-def _cells(problem: Problem, position: int, cases: Sequence[Case]) -> list[_Cell]:
+@dataclass(frozen=True, eq=False)
+class _Material:
+    """A log with a function class, wherever it is.
+
+    Attributes:
+        functions: the function class.
+        ends: whether the log at discount 1, where ended episodes restart, differs from that below 1.
+        setup: what a learner takes at a discount.
+        unlogged: the share of the policy's steps that the log does not contain, where it is known.
+    """
+
+    functions: Any
+    ends: bool
+    setup: Callable[[float], Setup]
+    unlogged: Callable[[float], float | None]
+
+
+def _in_memory(problem: Problem) -> _Material:
+    return _Material(
+        problem.functions, has_ends(problem), lambda discount: log_setup(problem, discount), problem.unlogged
+    )
+
+
+def _scanned(log: ScannedLog, policy: Policy, functions: Any) -> _Material:
+    def setup(discount: float) -> Setup:
+        return scanned_setup(log, policy, functions, discount)
+
+    return _Material(functions, has_scanned_ends(log), setup, lambda discount: None)
+
+
+def _cells(material: _Material, position: int, cases: Sequence[Case]) -> list[_Cell]:
     """One cell for each program that the cases need with these functions."""
-    functions = problem.functions
+    functions = material.functions
     name = repr(functions) if isinstance(functions, MLP) else type(functions).__name__
     lowest = min(estimator.discount for estimator, _ in cases)
     # At discount 1 a log with ends is another log: there they restart.
-    separate = has_ends(problem)
-    setups = {lowest: log_setup(problem, lowest)}
+    separate = material.ends
+    setups = {lowest: material.setup(lowest)}
     cells = []
     for plan, numbers in group_cases(cases, setups[lowest].functions, split_average=separate):
         chosen = [cases[number] for number in numbers]
         discount = min(estimator.discount for estimator, _ in chosen) if separate else lowest
         kind = lowest if discount < 1 else discount
         if kind not in setups:
-            setups[kind] = log_setup(problem, kind)
+            setups[kind] = material.setup(kind)
         _, source, recorder = setups[kind]
         group = Group(plan, source, recorder, case_numbers(chosen))
         labels = {"functions": name, "functions_number": position}
-        cells.append(_Cell(chosen, group, labels, [problem.unlogged(estimator.discount) for estimator, _ in chosen]))
+        cells.append(_Cell(chosen, group, labels, [material.unlogged(estimator.discount) for estimator, _ in chosen]))
     return cells
 
 

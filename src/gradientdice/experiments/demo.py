@@ -18,6 +18,9 @@ from gradientdice.mdp import machine_maintenance, threshold_policy
 DISCOUNT = 0.95
 LOG, POLICY = "maintenance.parquet", "maintenance_policy.csv"
 TARGET = threshold_policy(service_from=3, replace_from=8, slack=0.0)
+ACTIONS = ("run", "service", "replace")
+# A state's number is condition * 2 + demand.
+STATES = tuple(f"condition {condition}, {demand} demand" for condition in range(10) for demand in ("low", "high"))
 
 
 def make_log(seed: int = 20200713) -> gd.Transitions:
@@ -32,7 +35,8 @@ def make_log(seed: int = 20200713) -> gd.Transitions:
     }
     rewards = np.concatenate([part.rewards for part in parts])
     rewards = np.round(rewards + rng.normal(size=len(rewards)), 2)
-    return gd.Transitions(**columns, rewards=rewards, episodes=np.repeat(np.arange(40), 250))
+    episodes = np.repeat(np.arange(40), 250)
+    return gd.Transitions(**columns, rewards=rewards, episodes=episodes, action_names=ACTIONS, state_names=STATES)
 
 
 def truth(discount: float = DISCOUNT) -> float:
@@ -43,7 +47,7 @@ def truth(discount: float = DISCOUNT) -> float:
 def write(folder: Path) -> None:
     """Makes the bundled files again."""
     make_log().save(folder / LOG)
-    header = "probability of run, service, replace; one row per state (condition * 2 + demand)"
+    header = f"probability of {', '.join(ACTIONS)}; one row per state (condition * 2 + demand)"
     np.savetxt(folder / POLICY, TARGET, delimiter=",", fmt="%g", header=header)
 
 

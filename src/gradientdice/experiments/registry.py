@@ -119,6 +119,15 @@ EXPERIMENTS = {
             ),
         ),
         Experiment(
+            "ranking",
+            "Ten policies on one log: are differences covered, is the best one found, are deployments safe?",
+            quick="Four logs of each table, no control tasks.",
+            options=(
+                Option("logs", 50, "Logs per table."),
+                Option("control_logs", 50, "Logs per control task.", least=0),
+            ),
+        ),
+        Experiment(
             "shootout",
             "Every estimator on every benchmark, at several sizes and overlaps, and a guide for choosing.",
             quick="Two small logs per cell: within three minutes.",

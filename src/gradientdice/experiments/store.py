@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 PARTS = "parts"
+# Beside every part, under its name and this: what was written, to the bit.
+CHECKSUM = ".sha256"
 
 
 class ResultStore:
     """Results of one experiment with one set of settings.
 
     A part is a file that one step of the experiment wrote; a part that is there is not computed again. Files
-    appear under their names only when they are whole.
+    appear under their names only when they are whole, and a part has a checksum from the start.
     """
 
     def __init__(self, folder: Path, experiment: str, settings: dict[str, Any], *, force: bool = False) -> None:
@@ -57,7 +59,15 @@ class ResultStore:
 
     def write(self, path: Path, writer: Callable[[Path], Any]) -> Path:
         """Writes a file of the results, whole or not at all."""
-        return write_atomically(path, writer)
+        if path.parent != self.folder / PARTS:
+            return write_atomically(path, writer)
+
+        def write_both(place: Path) -> None:
+            writer(place)
+            # Before the part has its name: a part without a checksum would not be checked.
+            write_atomically(_checksum_of(path), lambda beside: beside.write_text(_digest(place)))
+
+        return write_atomically(path, write_both)
 
     def write_figures(self, figures: dict[str, Figure]) -> dict[str, Path]:
         """Writes figures as PDF and PNG and closes them; name -> PNG."""
@@ -94,7 +104,10 @@ class ResultStore:
 
     def _check_parts(self, force: bool) -> None:
         """Parts were written whole; one that is not has been damaged since, and would be taken for a result."""
-        damaged = [path for path in sorted((self.folder / PARTS).iterdir()) if not _is_whole(path)]
+        # A process that is killed while it writes leaves a hidden file, which is nobody's part.
+        named = (path for path in sorted((self.folder / PARTS).iterdir()) if not path.name.startswith("."))
+        parts = [path for path in named if path.suffix != CHECKSUM]
+        damaged = [path for path in parts if not _is_whole(path)]
         if damaged and not force:
             raise InputError(f"{damaged[0]} is damaged. Delete it, or give --force to start anew.")
         if damaged:
@@ -103,8 +116,14 @@ class ResultStore:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a part can be read: JSON as a whole, Parquet by its first and last bytes and its description."""
+    """Whether a part is the one that was written.
+
+    One of an earlier version has no checksum, and must be readable: JSON as a whole, Parquet by its first and last
+    bytes and its description.
+    """
     try:
+        if _checksum_of(path).exists():
+            return _checksum_of(path).read_text() == _digest(path)
         if path.suffix == ".json":
             json.loads(path.read_text(encoding="utf-8"))
         if path.suffix == ".parquet":
@@ -114,3 +133,12 @@ def _is_whole(path: Path) -> bool:
     except Exception:  # damaged bytes fail in any way
         return False
     return True
+
+
+def _checksum_of(part: Path) -> Path:
+    return part.with_name(part.name + CHECKSUM)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

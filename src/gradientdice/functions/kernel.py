@@ -14,9 +14,10 @@ import numpy as np
 from jaxtyping import Float, Num
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, first_bad_row, require_count, require_number
-from gradientdice.functions.cosine import cosine_of_turns
+from gradientdice.errors import InputError, require_count, require_number
+from gradientdice.functions.kernel_features import FourierFeatures, LandmarkFeatures
 from gradientdice.functions.rows import BlockRows, DenseRows
+from gradientdice.functions.tabular import require_discrete
 from gradientdice.policies import Policy, SamplingPolicy, StatePolicy
 
 # Kernel features are many and nearly collinear: directions below this share of the largest are noise.
@@ -47,13 +48,13 @@ class FittedKernel:
         """x(s,a)."""
         if self.num_actions is None:
             return DenseRows(self._features(states, actions))
-        if actions.ndim != 1 or actions.dtype.kind not in "iu":
-            raise InputError("The policy has discrete actions, so that actions must be whole numbers of shape (n,).")
-        outside = (actions < 0) | (actions >= self.num_actions)
-        if outside.any():
-            row = first_bad_row(outside)
-            raise InputError(f"actions must lie in 0 to {self.num_actions - 1}; row {row} is {actions[row]}.")
-        return BlockRows(self._features(states), np.eye(self.num_actions)[actions])
+        return BlockRows(self._features(states), self.indicators(actions))
+
+    def indicators(self, actions: Num[np.ndarray, "n ..."]) -> Float[np.ndarray, "n A"]:
+        """Discrete actions as rows that are 1 in the action's own column."""
+        assert self.num_actions is not None
+        require_discrete(actions, self.num_actions)
+        return np.eye(self.num_actions)[actions]
 
     def expected(
         self, states: Num[np.ndarray, "n ..."], policy: StatePolicy, rng: np.random.Generator
@@ -75,8 +76,14 @@ class FittedKernel:
         block = self.features(np.zeros((1, len(self.center)))).shape[1]
         return unlogged_action_message(feature // block)
 
+    def inputs(
+        self, states: Num[np.ndarray, "n ..."], actions: Num[np.ndarray, "n ..."] | None = None
+    ) -> Float[np.ndarray, "n d"]:
+        """Standardised inputs of the features."""
+        return (as_inputs(states, actions) - self.center) / self.scale
+
     def _features(self, states: np.ndarray, actions: np.ndarray | None = None) -> np.ndarray:
-        return self.features((as_inputs(states, actions) - self.center) / self.scale)
+        return self.features(self.inputs(states, actions))
 
 
 def unlogged_action_message(action: int) -> str:
@@ -141,16 +148,7 @@ class RandomFourier:
             frequencies[data.states[0].size :] /= self.action_stretch
         phases = rng.uniform(0, 1, size=self.num_features)
         frequencies /= self._bandwidths(rng)
-
-        def features(inputs: np.ndarray) -> np.ndarray:
-            result = np.empty((len(inputs), self.num_features + 1))
-            result[:, 0] = 1.0
-            waves = result[:, 1:]
-            np.matmul(inputs, frequencies, out=waves)
-            waves += phases
-            cosine_of_turns(waves, math.sqrt(2 / self.num_features))
-            return result
-
+        features = FourierFeatures(frequencies, phases)
         return FittedKernel(center, scale, features, num_actions, rank_tolerance=self.rank_tolerance)
 
     def _bandwidths(self, rng: np.random.Generator) -> float | np.ndarray:
@@ -187,12 +185,7 @@ class Nystrom:
         actions = data.actions[chosen] if num_actions is None else None
         landmarks = (as_inputs(data.states[chosen], actions) - center) / scale
         factor = 1 / (2 * self.bandwidth**2 * len(center))
-
-        def features(inputs: np.ndarray) -> np.ndarray:
-            squares = np.sum(inputs**2, axis=1)[:, None] + np.sum(landmarks**2, axis=1) - 2 * inputs @ landmarks.T
-            return np.column_stack([np.ones(len(inputs)), np.exp(-factor * np.maximum(squares, 0.0))])
-
-        return FittedKernel(center, scale, features, num_actions)
+        return FittedKernel(center, scale, LandmarkFeatures(landmarks, factor), num_actions)
 
 
 def input_scaling(data: Transitions, policy: Policy) -> tuple[np.ndarray, np.ndarray, int | None]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Num
 
-from gradientdice.arrays import as_floats, require_usable
+from gradientdice.arrays import as_floats, is_usable, require_usable
 from gradientdice.errors import InputError, require_callable, require_count, require_flag
 from gradientdice.functions.rows import DenseRows
 from gradientdice.policies import SamplingPolicy, StatePolicy
@@ -58,18 +58,9 @@ class LinearFeatures:
     def at(self, states: Num[np.ndarray, "n ..."], actions: Num[np.ndarray, "n ..."]) -> DenseRows:
         """x(s,a)."""
         # With an intercept the features are copied beside it, and need no copy of their own.
-        features = as_floats(RESULT, self.function(states, actions), copy=not self.intercept)
-        if features.ndim != 2 or len(features) != len(states):
-            raise InputError(
-                f"The feature function returned shape {features.shape} for {len(states)} pairs; "
-                "it must return (n, K), one row per pair."
-            )
+        features = self._result(states, actions, copy=not self.intercept)
         require_usable(RESULT, features)
-        if not self.intercept:
-            return DenseRows(features)
-        rows = np.empty((len(features), features.shape[1] + 1))
-        rows[:, 0], rows[:, 1:] = 1.0, features
-        return DenseRows(rows)
+        return DenseRows(_beside_one(features) if self.intercept else features)
 
     def expected(self, states: Num[np.ndarray, "n ..."], policy: StatePolicy, rng: np.random.Generator) -> DenseRows:
         """Σ_a π(a|s) x(s,a): exact for discrete actions, a mean of several draws for a sampler."""
@@ -78,18 +69,40 @@ class LinearFeatures:
             total = np.asarray(sum(self.at(states, policy.sample(states, rng)).values for _ in range(draws)))
             return DenseRows(total / draws)
         probabilities = policy.probabilities_at(states)
-        weighted = (
-            _scaled(self.at(states, np.full(len(states), action)).values, probabilities[:, action], own=self.intercept)
-            for action in range(policy.num_actions)
-        )
-        total = next(weighted)
-        for part in weighted:
-            total += part
-        return DenseRows(total)
+        total = self._mean_features(states, probabilities)
+        if not is_usable(total):
+            for action in range(policy.num_actions):  # the one to be refused is among these
+                self.at(states, np.full(len(states), action))
+        return DenseRows(_beside_one(total, probabilities @ np.ones(policy.num_actions)) if self.intercept else total)
+
+    def _mean_features(self, states: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+        """Σ_a π(a|s) of the function's results; not finite where one of them is not."""
+        total = term = None
+        for action, share in enumerate(np.ascontiguousarray(probabilities.T)):
+            features = self._result(states, np.full(len(states), action))
+            # Each product in memory of its own: the result may be the function's. What bad numbers give is found later.
+            with np.errstate(all="ignore"):
+                if total is None:
+                    total = features * share[:, None]
+                else:
+                    term = np.multiply(features, share[:, None], out=term)
+                    total += term
+        assert total is not None
+        return total
+
+    def _result(self, states: np.ndarray, actions: np.ndarray, *, copy: bool = False) -> np.ndarray:
+        """What the function returns, as floats; without a copy it may be the function's own memory."""
+        features = as_floats(RESULT, self.function(states, actions), copy=copy)
+        if features.ndim != 2 or len(features) != len(states):
+            raise InputError(
+                f"The feature function returned shape {features.shape} for {len(states)} pairs; "
+                "it must return (n, K), one row per pair."
+            )
+        return features
 
 
-def _scaled(values: np.ndarray, factors: np.ndarray, *, own: bool) -> np.ndarray:
-    """Rows times factors, in place where the rows are our own; as they are where all factors are 1."""
-    if (factors == 1).all():
-        return values if own else np.array(values)
-    return np.multiply(values, factors[:, None], out=values if own else None)
+def _beside_one(features: np.ndarray, one: np.ndarray | float = 1.0) -> np.ndarray:
+    """The features with a constant one before them."""
+    rows = np.empty((len(features), features.shape[1] + 1))
+    rows[:, 0], rows[:, 1:] = one, features
+    return rows

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gradientdice.errors import InputError
+from gradientdice.functions.device_rows import DeviceRows, TakenRows
 
 # Factoring the dense matrices of a larger table takes minutes; what can be solved sparsely takes seconds.
 LARGEST_DENSE = 2048
@@ -58,7 +59,19 @@ class SparseRows(NamedTuple):
 
     def predict(self, params: Any) -> Any:
         """x·params for each row: (n, *runs)."""
+        if isinstance(params, np.ndarray):
+            return self._predicted(params)
         return self._weighted(params[self.indices]).sum(axis=1)
+
+    def _predicted(self, params: np.ndarray) -> np.ndarray:
+        """The same in NumPy, which is slow in sums over a few entries."""
+        total: Any = None
+        for j in range(self.indices.shape[1]):
+            entries = params[self.indices[:, j]]
+            if self.coefficients is not None:
+                entries = _expand(self.coefficients[:, j], entries) * entries
+            total = entries if total is None else total + entries
+        return total
 
     def add(self, params: Any, amounts: Any) -> Any:
         """Params + Σ_i amounts_i x_i, touching only the entries that the rows name."""
@@ -121,7 +134,7 @@ class BlockRows(NamedTuple):
 
 
 LearnerRows = DenseRows | SparseRows  # what the compiled learners take
-Rows = LearnerRows | BlockRows
+Rows = LearnerRows | BlockRows | DeviceRows | TakenRows
 
 
 def cross_product(
@@ -213,4 +226,4 @@ def sparse_or_dense(matrix: np.ndarray) -> LearnerRows:
 
 def plain(rows: Rows) -> LearnerRows:
     """Rows in a form that the compiled learners take."""
-    return DenseRows(rows.matrix(rows.width)) if isinstance(rows, BlockRows) else rows
+    return rows if isinstance(rows, (DenseRows, SparseRows)) else DenseRows(rows.matrix(rows.width))

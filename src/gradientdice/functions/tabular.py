@@ -22,6 +22,18 @@ def looks_one_hot(values: np.ndarray) -> bool:
     return values.shape[1] > 1 and bool(((values == 0) | (values == 1)).all() and (values.sum(axis=1) == 1).all())
 
 
+def require_discrete(actions: np.ndarray, count: int) -> None:
+    """An error unless these are numbers of a policy's actions."""
+    if actions.ndim == 2 and looks_one_hot(actions):
+        raise InputError("actions look one-hot, with a column for each action: give actions.argmax(axis=1).")
+    if actions.ndim != 1 or actions.dtype.kind not in "iu":
+        raise InputError("The policy has discrete actions, so that actions must be whole numbers of shape (n,).")
+    outside = (actions < 0) | (actions >= count)
+    if outside.any():
+        row = first_bad_row(outside)
+        raise InputError(f"actions must lie in 0 to {count - 1}; row {row} is {actions[row]}.")
+
+
 @dataclass(frozen=True)
 class Tabular:
     """One indicator feature for each of num_states × num_actions pairs, state-major.

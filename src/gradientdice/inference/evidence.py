@@ -24,6 +24,8 @@ class Evidence:
         unlogged: the share of the policy's steps that the log does not contain; None where that is not known.
         left: the share of steps simulated in a learned model that would have left the log's range; None where the
             answer does not rest on them.
+        outlived: how many times more of the policy's steps come before an end in the learned model than in the ratio,
+            or the other way round; None where the answer does not rest on a model, and without ends.
         allowance: how much the interval is widened on both sides for the misfit of searched functions.
         unlogged_error: how much it is widened on both sides for steps and outcomes that a table's log does not contain.
         room: how much wider the interval is than chance alone would make it, on the side where that is less: the
@@ -38,6 +40,7 @@ class Evidence:
     flow: float | None = None
     unlogged: float | None = None
     left: float | None = None
+    outlived: float | None = None
     allowance: float = 0.0
     unlogged_error: float = 0.0
     room: float = 0.0

@@ -14,7 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gradientdice.accelerator import double_precision
+from gradientdice.functions.device_rows import DeviceRows
 from gradientdice.inference.bellman import test_functions
+from gradientdice.problem.design import Design
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.stream import LogDesign
 
@@ -42,10 +45,16 @@ def _residuals(log: LogDesign, masses: np.ndarray, signs: np.ndarray, discount: 
         share = log.initial_weights / log.initial_weights.sum()
     count = masses.shape[1]
     flow, own = np.zeros((tests, count, 1 + signs.shape[1])), np.zeros(count)
+    again = share @ start if discount == 1 and start is not None and share is not None else None
     for rows, design in log.chunks():
+        if log.devices is not None:
+            moved, lengths = _on_device(log, design, again, discount, masses[rows], signs[rows])
+            flow += moved
+            own += lengths
+            continue
         change = discount * np.asarray(design.following.matrix(width))[:, :tests]
-        if discount == 1 and start is not None and share is not None:
-            change[design.ended] = share @ start
+        if again is not None:
+            change[design.ended] = again
         change -= np.asarray(design.current.matrix(width))[:, :tests]
         own += np.sum(change**2, axis=1) @ masses[rows] ** 2
         flow[:, :, 0] += change.T @ masses[rows]
@@ -60,3 +69,29 @@ def _residuals(log: LogDesign, masses: np.ndarray, signs: np.ndarray, discount: 
         flow += np.column_stack([mean, own_shares.T @ flips])[:, None, :]
         own += float(np.sum(own_shares**2))
     return np.sum(flow**2, axis=0) - own[:, None]
+
+
+def _on_device(
+    log: LogDesign, design: Design, again: np.ndarray | None, discount: float, masses: np.ndarray, signs: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What a chunk adds to the flow and to its own squares, without the absorbing state's feature."""
+    from gradientdice.functions.device_programs import flow_sums
+
+    current, following = design.current, design.following
+    assert isinstance(current, DeviceRows) and isinstance(following, DeviceRows)
+    tests = log.width - log.absorbing
+    place, devices = current.place, current.place.devices
+    restarts = np.zeros(len(masses)) if again is None else design.ended.astype(np.float64)
+    all_signs = np.column_stack([np.ones(len(signs)), signs])
+    with double_precision():
+        moved, lengths = flow_sums(
+            tests,
+            current.values,
+            following.values,
+            devices.put(np.zeros(tests) if again is None else again),
+            place.put(restarts),
+            devices.put(np.asarray(discount)),
+            place.put(masses),
+            place.put(all_signs),
+        )
+        return np.asarray(moved), np.asarray(lengths)

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.inference.influence import Influence
-from gradientdice.inference.movement import Movement, word
+from gradientdice.inference.movement import Kind, Movement, mean_movements, word
 from gradientdice.inference.state_map import StateMap, state_map
 
 BINS = 40
@@ -49,7 +49,8 @@ class HeavyRow:
         row: its number in the log, from 0.
         episode: its episode; None if there are none, or none has two rows.
         step: its number in the episode, from 0; None likewise.
-        action: what was done, in words where the log has them.
+        state: where that was, in words where the log has them.
+        action: what was done, likewise.
         reward: what it paid.
         ratio: how much more often the target is there.
         share: of the error's variance.
@@ -58,6 +59,7 @@ class HeavyRow:
     row: int
     episode: int | None
     step: int | None
+    state: str
     action: str
     reward: float
     ratio: float
@@ -161,10 +163,7 @@ def _actions(data: Transitions, logged: np.ndarray, target: np.ndarray) -> tuple
     actions = data.actions
     if not _are_discrete(data):
         columns = actions.reshape(len(actions), -1)[:, :MOST_ACTIONS]
-        return tuple(
-            Movement(f"action[{k}], mean", float(logged @ columns[:, k]), float(target @ columns[:, k]))
-            for k in range(columns.shape[1])
-        )
+        return mean_movements("action", data.action_columns, np.stack([logged, target]) @ columns)
     codes, index = np.unique(actions, return_inverse=True)
     before, after = np.bincount(index, weights=logged), np.bincount(index, weights=target)
     most = np.sort(np.argsort(-np.maximum(before, after), kind="stable")[:MOST_ACTIONS])
@@ -186,7 +185,8 @@ def _heaviest(data: Transitions, rows: _Rows, ratio: np.ndarray) -> tuple[HeavyR
             row=int(k),
             episode=None if data.episodes is None or rows.step is None else int(data.episodes[k]),
             step=None if rows.step is None else int(rows.step[k]),
-            action=_action_text(data, int(k)),
+            state=_row_text(data, "state", int(k)),
+            action=_row_text(data, "action", int(k)),
             reward=float(data.rewards[k]),
             ratio=float(ratio[k]),
             share=float(rows.error[k]),
@@ -195,13 +195,16 @@ def _heaviest(data: Transitions, rows: _Rows, ratio: np.ndarray) -> tuple[HeavyR
     )
 
 
-def _action_text(data: Transitions, row: int) -> str:
-    action = data.actions[row]
-    if _are_discrete(data):
-        return word(data, "action", action)
+def _row_text(data: Transitions, kind: Kind, row: int) -> str:
+    values, names = (data.states, data.state_columns) if kind == "state" else (data.actions, data.action_columns)
+    if values.ndim == 1 and values.dtype.kind != "f":
+        return word(data, kind, values[row])
     # Three coordinates are enough to find the row again.
-    numbers = np.atleast_1d(action)
-    return ", ".join(f"{number:.3g}" for number in numbers[:3]) + (", …" if len(numbers) > 3 else "")
+    numbers = np.atleast_1d(values[row])
+    shown = [f"{number:.3g}" for number in numbers[:3]]
+    if names is not None:
+        shown = [f"{name} {number}" for name, number in zip(names, shown, strict=False)]
+    return ", ".join(shown) + (", …" if len(numbers) > 3 else "")
 
 
 def _correction(data: Transitions, influence: Influence | None) -> float | None:

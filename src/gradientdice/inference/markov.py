@@ -19,7 +19,7 @@ from gradientdice.errors import InputError
 from gradientdice.inference.checks import Check, below
 from gradientdice.inference.kernel_history import MOST_STEPS, KernelHistory
 from gradientdice.inference.past import Past
-from gradientdice.inference.table_history import TableHistory, table_change
+from gradientdice.inference.table_history import TableChange, TableHistory
 from gradientdice.problem.problem import Problem
 
 # Honest tables exceed the first in about 1% of logs. With continuous states what the regressions on (s, a) miss
@@ -138,12 +138,16 @@ def _table_values(problem: Problem, discount: float) -> tuple[float | None, floa
         # Some estimators answer where the flow equations have no solution; their own checks speak then.
         return None, None
     history = problem.once_for_log(("table history",), lambda: _table_history(problem))
+    change = problem.once_for_log(("table change",), lambda: _table_change(problem))
+    return None if history is None else history(residual), change(residual)
+
+
+def _table_change(problem: Problem) -> Callable[[np.ndarray], float]:
+    """From a table's residuals to their dependence on the era."""
     data = problem.data
     rows = np.linspace(0, len(data) - 1, min(len(data), MOST_ROWS)).astype(np.int64)
-    change = table_change(
-        _eras(len(data))[rows], data.states[rows], data.actions[rows], data.rewards[rows], residual[rows]
-    )
-    return None if history is None else history(residual), change
+    change = TableChange(_eras(len(data))[rows], data.states[rows], data.actions[rows], data.rewards[rows])
+    return lambda residual: change.score(residual[rows])
 
 
 def _table_history(problem: Problem) -> Callable[[np.ndarray], float] | None:
@@ -174,12 +178,11 @@ def _history(problem: Problem) -> tuple[History | None, tuple[float, float]]:
         history = KernelHistory(data, past, problem.seed)
         return lambda residual: (history.dependence(residual), history.change(eras, residual)), KERNEL_THRESHOLDS
     rows, rewards = past.rows, data.rewards[past.rows]
-    table = TableHistory(past, *codes, rewards, problem.seed)
+    table, change = TableHistory(past, *codes, rewards, problem.seed), TableChange(eras[rows], *codes, rewards)
 
     def in_table(residual: np.ndarray | None) -> tuple[float, float]:
         own = rewards if residual is None else residual[rows]
-        change = table_change(eras[rows], *codes, rewards, own)
-        return table.dependence(own), change
+        return table.dependence(own), change.score(own)
 
     return in_table, TABLE_THRESHOLDS
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from gradientdice.data.transitions import Transitions
 
+Kind = Literal["state", "action"]
 MOST = 10
 MOST_COORDINATES = 20
 
@@ -37,9 +38,8 @@ def movements(
     mass = weights * ratio
     target = mass / mass.sum() if mass.sum() != 0 else mass
     if data.states.ndim == 2:
-        means = np.stack([logged, target]) @ data.states[:, :MOST_COORDINATES]
-        return tuple(
-            Movement(f"state[{k}], mean", float(before), float(after)) for k, (before, after) in enumerate(means.T)
+        return mean_movements(
+            "state", data.state_columns, np.stack([logged, target]) @ data.states[:, :MOST_COORDINATES]
         )
     states, index = np.unique(data.states, return_inverse=True)
     before, after = np.bincount(index, weights=logged), np.bincount(index, weights=target)
@@ -47,7 +47,24 @@ def movements(
     return tuple(Movement(word(data, "state", states[k]), float(before[k]), float(after[k])) for k in order)
 
 
-def word(data: Transitions, kind: Literal["state", "action"], code: object) -> str:
+def mean_movements(kind: Kind, names: tuple[str, ...] | None, means: Float[np.ndarray, "2 d"]) -> tuple[Movement, ...]:
+    """Each coordinate's mean, in the log (the first row of `means`) and under the target (the second)."""
+    return tuple(
+        Movement(f"{coordinate(kind, names, k)}, mean", float(before), float(after))
+        for k, (before, after) in enumerate(means.T)
+    )
+
+
+def word(data: Transitions, kind: Kind, code: object) -> str:
     """What a state or an action is called: the log's own word where it has any, else its number."""
-    names = data.state_names if kind == "state" else data.action_names
-    return f"{kind} {code}" if names is None else names[int(cast(int, code))]
+    names, columns = (
+        (data.state_names, data.state_columns) if kind == "state" else (data.action_names, data.action_columns)
+    )
+    if names is not None:
+        return names[int(cast(int, code))]
+    return f"{kind if columns is None else columns[0]} {code}"
+
+
+def coordinate(kind: Kind, names: tuple[str, ...] | None, number: int) -> str:
+    """What a number of a vector is called: as the log's column, where its name is known."""
+    return f"{kind}[{number}]" if names is None else names[number]

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gradientdice.data.transitions import Transitions
+from gradientdice.inference.movement import coordinate
 
 CELLS = 24
 # The outermost rows to each side are gathered at the map's border, so that one far outlier does not shrink the rest.
@@ -20,12 +21,14 @@ class StateMap:
 
     Attributes:
         columns: which coordinates, one or two.
+        names: what they are called.
         edges: (b + 1,) of the cells, for each coordinate.
         logged: (b,) or (b, b) the share of the log in each cell.
         target: the same of the target's mass.
     """
 
     columns: tuple[int, ...]
+    names: tuple[str, ...]
     edges: tuple[Float[np.ndarray, " edges"], ...]
     logged: Float[np.ndarray, "b ..."]
     target: Float[np.ndarray, "b ..."]
@@ -53,7 +56,8 @@ def state_map(data: Transitions, logged: Float[np.ndarray, " n"], target: Float[
     shape = (CELLS,) * len(columns)
     flat = np.ravel_multi_index(index, shape)
     counts = [np.bincount(flat, weights=shares, minlength=CELLS ** len(columns)) for shares in (logged, target)]
-    return StateMap(columns, edges, counts[0].reshape(shape), counts[1].reshape(shape))
+    names = tuple(coordinate("state", data.state_columns, k) for k in columns)
+    return StateMap(columns, names, edges, counts[0].reshape(shape), counts[1].reshape(shape))
 
 
 def _edges(column: np.ndarray) -> np.ndarray:

@@ -7,11 +7,14 @@ measured by permuting the targets among the rows of each pair, which leaves all 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from jaxtyping import Float, Int, Integer
 from scipy.sparse import csr_array, hstack
 
-from gradientdice.inference.dependence import DRAWS, chi_square_score, combined_score, group_scores
+from gradientdice.inference.dependence import DRAWS, chi_square_score, combined_score, normal_scores
 from gradientdice.inference.past import Past
 
 # Deviations below this share of the values themselves are rounding.
@@ -39,17 +42,17 @@ class TableHistory:
         self._pairs = self._all_pairs[self._known]
         self._places, self._orders = _within_pairs(self._pairs, np.random.default_rng(seed))
         target = _centred(rewards, self._all_pairs)
-        groups = [*_instruments(past, states, actions, self._all_pairs), *self._histories(target)]
-        self._groups = [group[self._known] for group in groups]
+        groups = [group[self._known] for group in _instruments(past, states, actions, self._all_pairs)]
+        self._groups = Stacked.of([*groups, *self._histories(target)])
         self._rewards = self._versions(target)
-        self._scores = group_scores(self._groups, self._rewards)
+        self._scores = self._groups.scores(self._rewards)
 
     def dependence(self, residual: Float[np.ndarray, " m"]) -> float:
         """How much rewards and residuals depend on the past, in standard deviations of noise."""
         target = _centred(residual, self._all_pairs)
-        own = [group[self._known] for group in self._histories(target)]
-        scores = [*group_scores([*self._groups, *own], self._versions(target)), *self._scores]
-        return combined_score([*scores, *group_scores(own, self._rewards)])
+        own, versions = Stacked.of(self._histories(target)), self._versions(target)
+        scores = [*self._groups.scores(versions), *own.scores(versions), *self._scores]
+        return combined_score([*scores, *own.scores(self._rewards)])
 
     def _versions(self, target: Float[np.ndarray, " m"]) -> Float[np.ndarray, "k draws"]:
         """The target at the steps that have a past, and its versions with each pair's steps in random order."""
@@ -60,26 +63,60 @@ class TableHistory:
         return versions
 
     def _histories(self, target: Float[np.ndarray, " m"]) -> list[csr_array]:
-        """Surprises so far: of the last step and of all steps, for all pairs and by pair."""
-        nowhere, groups = np.zeros(len(target), dtype=np.int64), []
-        for history in (self._past.before(target) * self._known, self._past.mean(target)):
-            groups += [_columns(nowhere, history), _columns(self._all_pairs, history)]
+        """Surprises so far, at steps with a past: of the last step and of all steps, for all pairs and by pair."""
+        nowhere, groups = np.zeros(len(self._pairs), dtype=np.int64), []
+        for history in (self._past.before(target), self._past.mean(target)):
+            values = history[self._known]
+            groups += [_at(nowhere, values), _at(self._pairs, values)]
         return groups
 
 
-def table_change(
-    eras: Int[np.ndarray, " m"],
-    states: Integer[np.ndarray, " m"],
-    actions: Integer[np.ndarray, " m"],
-    rewards: Float[np.ndarray, " m"],
-    residual: Float[np.ndarray, " m"],
-) -> float:
-    """How much rewards and residuals depend on the era in which they were logged, in standard deviations of noise.
+@dataclass(frozen=True, eq=False)
+class Stacked:
+    """Groups of instruments side by side, so that one pass over a target's versions serves all.
 
-    It is an analysis of variance within each pair, and one of what all pairs have in common; the largest of the scores.
+    Attributes:
+        matrix: (k, columns) all of them, one row per step.
+        ends: where each group's columns end.
     """
-    _, _, pairs = _numbered(states, actions)
-    return max(score for values in (residual, rewards) for score in _era_scores(values, pairs, eras))
+
+    matrix: csr_array
+    ends: tuple[int, ...]
+
+    @classmethod
+    def of(cls, groups: Sequence[csr_array]) -> Stacked:
+        """Puts groups side by side."""
+        widths = [(group.shape or (0, 0))[1] for group in groups]
+        return cls(csr_array(hstack(groups, format="csr")), tuple(np.cumsum(widths)))
+
+    def scores(self, versions: Float[np.ndarray, "k draws"]) -> list[Float[np.ndarray, " draws"]]:
+        """For each group the score of a target, and those of its random versions after it."""
+        products = np.asarray(self.matrix.T @ versions)
+        parts = np.split(products, self.ends[:-1])
+        return [normal_scores(np.einsum("ij,ij->j", part, part)) for part in parts]
+
+
+class TableChange:
+    """A table's steps in the eras in which they were logged: how much some residuals depend on them.
+
+    It is an analysis of variance within each pair, and one of what all pairs have in common. That of the rewards is
+    made once.
+    """
+
+    def __init__(
+        self,
+        eras: Int[np.ndarray, " m"],
+        states: Integer[np.ndarray, " m"],
+        actions: Integer[np.ndarray, " m"],
+        rewards: Float[np.ndarray, " m"],
+    ) -> None:
+        _, _, self._pairs = _numbered(states, actions)
+        self._eras = eras
+        self._of_rewards = _era_scores(rewards, self._pairs, eras)
+
+    def score(self, residual: Float[np.ndarray, " m"]) -> float:
+        """How much rewards and residuals depend on the era, in standard deviations of noise: the largest score."""
+        return max(*_era_scores(residual, self._pairs, self._eras), *self._of_rewards)
 
 
 def _era_scores(raw: np.ndarray, pairs: np.ndarray, eras: np.ndarray) -> list[float]:
@@ -127,9 +164,13 @@ def _instruments(past: Past, states: np.ndarray, actions: np.ndarray, pairs: np.
 
 def _columns(codes: np.ndarray, values: np.ndarray) -> csr_array:
     """(m, codes) a column for each code, with the values at its steps."""
-    _, column = np.unique(codes, return_inverse=True)
+    return _at(np.unique(codes, return_inverse=True)[1], values)
+
+
+def _at(columns: np.ndarray, values: np.ndarray) -> csr_array:
+    """(m, columns) the values, each in its column."""
     # With one entry per row the matrix is in its final form already.
-    return csr_array((values, column, np.arange(len(codes) + 1)), shape=(len(codes), int(column.max()) + 1))
+    return csr_array((values, columns, np.arange(len(columns) + 1)), shape=(len(columns), int(columns.max()) + 1))
 
 
 def _centred(values: np.ndarray, groups: np.ndarray) -> np.ndarray:

@@ -67,16 +67,18 @@ def _object(module: str, name: str) -> Policy:
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        found = getattr(importlib.import_module(module), name)
+        imported = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise InputError(f"--policy: there is no module {error.name!r} here or on the Python path.") from error
-    except AttributeError as error:
-        raise InputError(f"--policy: the module {module!r} has no {name!r}.") from error
-    except (Exception, SystemExit) as error:  # whatever the module does when it is imported
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever the module does when it is imported, an exit too
         raise InputError(
             f"--policy: the module {module!r} could not be imported ({type(error).__name__}: {reason(error)})."
         ) from error
+    if not hasattr(imported, name):
+        raise InputError(f"--policy: the module {module!r} has no {name!r}.")
     try:
-        return policy(found)
+        return policy(getattr(imported, name))
     except InputError as error:
         raise InputError(f"--policy: {module}:{name} is no policy. {error}") from error

@@ -8,13 +8,15 @@ an ended episode restarts from an initial state, so the rows that ended are also
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.functions import FeatureMap, LinearFunctions, LoggedTable, Nystrom, RandomFourier, Tabular
+from gradientdice.functions.device_features import DeviceFeatures
+from gradientdice.functions.device_rows import DeviceRows
 from gradientdice.functions.rows import BlockRows, DenseRows, LearnerRows, Rows, SparseRows, plain
 from gradientdice.policies import LoggedPolicy, Policy, SamplingPolicy, StatePolicy
 from gradientdice.problem.absorbing import loop_weight
@@ -70,7 +72,7 @@ class LogFeatures:
 def feature_rows(
     data: Transitions,
     policy: Policy,
-    functions: FeatureMap,
+    functions: FeatureMap | DeviceFeatures,
     rows: slice,
     rng: np.random.Generator,
     known: LogFeatures | None = None,
@@ -108,7 +110,11 @@ def feature_rows(
 
 
 def _expected(
-    functions: FeatureMap, states: np.ndarray, policy: StatePolicy, rng: np.random.Generator, known: LogFeatures
+    functions: FeatureMap | DeviceFeatures,
+    states: np.ndarray,
+    policy: StatePolicy,
+    rng: np.random.Generator,
+    known: LogFeatures,
 ) -> Rows:
     """Σ_a π(a|s) x(s,a) at the next states."""
     if known.following is not None:
@@ -154,7 +160,7 @@ def whole_design(data: Transitions, policy: Policy, functions: LinearFunctions, 
     return Design(design.width, design.absorbing, current, following, rewards, weights, ended, initial, shares)
 
 
-def _width(functions: FeatureMap, rows: Rows) -> int:
+def _width(functions: FeatureMap | DeviceFeatures, rows: Rows) -> int:
     if isinstance(rows, SparseRows):
         assert isinstance(functions, (Tabular, LoggedTable))
         return functions.num_features
@@ -168,17 +174,22 @@ def _has_absorbing(data: Transitions) -> bool:
 def _widen(rows: Rows) -> Rows:
     if isinstance(rows, BlockRows):
         return BlockRows(rows.base, rows.weights, np.zeros(len(rows)))
-    return rows if isinstance(rows, SparseRows) else DenseRows(np.pad(rows.values, ((0, 0), (0, 1))))
+    if isinstance(rows, DeviceRows):
+        return replace(rows, absorbing=np.zeros(len(rows)))
+    return rows if isinstance(rows, SparseRows) else DenseRows(np.pad(rows.matrix(0), ((0, 0), (0, 1))))
 
 
 def _send_to_absorbing(rows: Rows, ended: np.ndarray, column: int) -> Rows:
     if isinstance(rows, BlockRows):
         return BlockRows(rows.base, np.where(ended[:, None], 0.0, rows.weights), ended.astype(np.float64))
+    if isinstance(rows, DeviceRows):
+        return rows.sent(ended)
     if isinstance(rows, DenseRows):
         values = np.array(rows.values)
         values[ended] = 0.0
         values[ended, column] = 1.0
         return DenseRows(values)
+    assert isinstance(rows, SparseRows)
     indices, coefficients = np.array(rows.indices), np.array(rows.coefficients)
     indices[ended] = column
     coefficients[ended] = 0.0

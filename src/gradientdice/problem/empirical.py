@@ -7,15 +7,15 @@ exists. The answer is the one that the dense closed form gives.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer
-from scipy.sparse import csr_array
 
 from gradientdice.errors import starts_missing
 from gradientdice.mdp.sparse import SparseMDP
 from gradientdice.mdp.stationary import closed_classes
+from gradientdice.problem.places import Places
 from gradientdice.problem.support import TableSupport, restricted_to_logged
 
 # A closed set of states with fewer rows than this is taken to be closed by chance.
@@ -81,43 +81,34 @@ class EmpiricalMDP:
             its other states lead to.
     """
 
-    def __init__(self, support: TableSupport, discount: float, starts: Integer[np.ndarray, " n0"] | None) -> None:
-        data, table = support.data, support.table
-        self._start_weights = data.start_weights
-        self._support, self.discount, self._data = support, discount, data
-        self._weights, self._ended = data.row_weights, data.ended
-        if starts is None and (discount < 1 or self._ended.any()):
+    def __init__(self, support: TableSupport, discount: float, places: Places) -> None:
+        data = support.data
+        self._support, self.discount, self._data, self._places = support, discount, data, places
+        self._weights, self._ended, self._end = data.row_weights, data.ended, places.end
+        if places.initial is None and (discount < 1 or self._ended.any()):
             raise starts_missing(discount)
-        states, actions = support.table.features.shape
-        self._end = states if self._ended.any() else None
-        self._pair = table.index(data.states) * actions + data.actions
-        self._following = table.index(np.where(self._ended, data.states, data.next_states))
-        self._initial = None if starts is None else table.index(starts)
-        size = states + (self._end is not None)
-        policy = np.zeros((size, actions))
+        policy = np.zeros(places.logged.shape)
         policy[:, 0] = 1.0  # in the absorbing state
-        policy[:states] = support.probabilities
-        if self._end is not None:
-            self._following[self._ended] = self._end
-        self._logged = np.bincount(self._pair, weights=self._weights, minlength=size * actions)
-        self._policy, self._missing = restricted_to_logged(policy, self._logged.reshape(policy.shape))
+        policy[: len(support.probabilities)] = support.probabilities
+        self._policy, self._missing = restricted_to_logged(policy, places.logged)
         if self._end is not None:
             self._missing[self._end] = 0.0
         self._moved = np.zeros(len(data), dtype=bool)
-        self.mdp = self._mdp()
         self.is_irregular = False
         if discount == 1 and self._leave_pockets():
-            self.mdp, self.is_irregular = self._mdp(), True
+            self.is_irregular = True
+        self.mdp = self._places.mdp
 
     @property
     def cells(self) -> Cells:
         """Where each row lies, for those who weight the rows in other ways."""
-        return Cells(self._pair, self._following, self._initial, self._policy, self._end)
+        places = self._places
+        return Cells(places.pair, places.following, places.initial, self._policy, places.end)
 
     def ratio_from(self, starts: Float[np.ndarray, " n0"]) -> Float[np.ndarray, " n"]:
         """τ at each row if the initial states counted this often; below discount 1."""
-        assert self._initial is not None
-        start = np.bincount(self._initial, starts, minlength=len(self._policy))
+        assert self._places.initial is not None
+        start = np.bincount(self._places.initial, starts, minlength=len(self._policy))
         begun = SparseMDP(self.mdp.transition, self.mdp.reward, start / start.sum())
         return self._ratio(begun.occupancy(self._policy, self.discount))
 
@@ -142,17 +133,17 @@ class EmpiricalMDP:
             mdp = SparseMDP(mdp.transition, np.where(real, mdp.reward - average, 0.0), mdp.initial)
         q = mdp.q_values(self._policy, discount)
         values = np.sum(self._policy * q, axis=1)
-        own = q.ravel()[self._pair] + average
+        own = q.ravel()[self._places.pair] + average
         ratio = self._ratio(occupancy)
-        residual = self._data.rewards + discount * values[self._following] - own
+        residual = self._data.rewards + discount * values[self._places.following] - own
         moved = self._moved | (self._support.redirected & ~self._ended)
         unlogged += discount * float(weights @ (ratio * moved)) / weights.sum()
         unlogged += (1 - discount) * self._support.redirected_starts
         restarts = self._ended if discount == 1 and self._end is not None else None
-        plays = self._initial is not None and (discount < 1 or restarts is not None)
+        plays = self._places.initial is not None and (discount < 1 or restarts is not None)
         mean_ratio = float(np.average(ratio, weights=weights)) + outside
-        starts = values[self._initial] if plays and self._initial is not None else None
-        known = self._logged.reshape(q.shape) > 0
+        starts = values[self._places.initial] if plays and self._places.initial is not None else None
+        known = self._places.logged > 0
         if self._end is not None:
             known[self._end] = True
         spread = float(np.ptp(q[known]))
@@ -162,9 +153,9 @@ class EmpiricalMDP:
 
     def _ratio(self, occupancy: Float[np.ndarray, "S A"]) -> Float[np.ndarray, " n"]:
         """The occupancy beside the log's share, at each row."""
-        share = (self._logged / self._weights.sum())[self._pair]
+        share = (self._places.logged.ravel() / self._weights.sum())[self._places.pair]
         # Rows of weight 0 have no share, and no ratio.
-        return np.divide(occupancy.ravel()[self._pair], share, out=np.zeros_like(share), where=share > 0)
+        return np.divide(occupancy.ravel()[self._places.pair], share, out=np.zeros_like(share), where=share > 0)
 
     def _leave_pockets(self) -> bool:
         """At discount 1, steps into small closed sets of states are sent to the first start; whether there were any.
@@ -172,52 +163,22 @@ class EmpiricalMDP:
         In a large log some states lead to each other only, by chance. A set with many rows is another matter: there
         the average may depend on where an episode starts, and then the solve refuses the log.
         """
-        actions = self._policy.shape[1]
-        rows = np.bincount(self._pair // actions, self._data.distinct_rows, minlength=len(self._policy))
+        places, own = self._places, self._places.pair // self._policy.shape[1]
+        rows = np.bincount(own, self._data.distinct_rows, minlength=len(self._policy))
         pocket = np.zeros(len(self._policy), dtype=bool)
-        classes = closed_classes(self.mdp.state_chain(self._policy))
+        classes = closed_classes(places.mdp.state_chain(self._policy))
         self.is_irregular = len(classes) > 1
         for states in classes:
             pocket[states] = rows[states].sum() < POCKET_ROWS and self._end not in states
-        starts = self._pair // actions if self._initial is None else self._counted_starts
+        starts = own if places.initial is None else places.counted_starts
         starts = starts[~pocket[starts]]
         if not pocket.any() or not len(starts):
             return False
         first = starts[0]
-        self._moved = pocket[self._following] & ~pocket[self._pair // actions]
-        self._following[pocket[self._following]] = first
-        if self._initial is not None:
-            self._initial = np.where(pocket[self._initial], first, self._initial)
-        return True
-
-    @property
-    def _counted_starts(self) -> np.ndarray:
-        assert self._initial is not None and self._start_weights is not None
-        return self._initial[self._start_weights > 0]
-
-    def _mdp(self) -> SparseMDP:
-        size, actions = self._policy.shape
-        start = np.zeros(size)
-        if self._initial is None:
-            start[0] = 1.0  # not asked for at discount 1 where nothing ends
-        else:
-            start[:] = np.bincount(self._initial, self._start_weights, minlength=size)
-            start /= start.sum()
-        # Nothing reaches a pair that was never logged: it may lead anywhere that is reached.
-        empty = np.flatnonzero(self._logged <= 0)
-        first = int(self._following[0] if self._initial is None else self._counted_starts[0])
-        rows, columns = [self._pair, empty], [self._following, np.full(len(empty), first)]
-        shares = [self._weights / np.maximum(self._logged[self._pair], 1e-300), np.ones(len(empty))]
-        if self._end is not None:
-            inside = empty // actions != self._end
-            rows[1], columns[1], shares[1] = empty[inside], columns[1][inside], shares[1][inside]
-            places = np.array([self._end]) if self.discount < 1 else np.flatnonzero(start)
-            rows.append(np.repeat(self._end * actions + np.arange(actions), len(places)))
-            columns.append(np.tile(places, actions))
-            shares.append(np.ones(actions) if self.discount < 1 else np.tile(start[places], actions))
-        transition = csr_array(
-            (np.concatenate(shares), (np.concatenate(rows), np.concatenate(columns))), shape=(size * actions, size)
+        self._moved = pocket[places.following] & ~pocket[own]
+        self._places = replace(
+            places,
+            following=np.where(pocket[places.following], first, places.following),
+            initial=None if places.initial is None else np.where(pocket[places.initial], first, places.initial),
         )
-        reward = np.bincount(self._pair, weights=self._weights * self._data.rewards, minlength=size * actions)
-        reward = np.divide(reward, self._logged, out=np.zeros_like(reward), where=self._logged > 0)
-        return SparseMDP(transition, reward.reshape(size, actions), start)
+        return True

@@ -33,8 +33,8 @@ def require_types(data: object, policy: object) -> None:
     """An error if these are not a log in memory and a policy."""
     if isinstance(data, ScannedLog):
         raise InputError(
-            "A scanned log is taken by evaluate, compare, rank, select and Moments.from_transitions. What is asked "
-            "here needs the log in memory: give log.sample, or load it."
+            "A scanned log is taken by evaluate, compare, rank, select, sweep and Moments.from_transitions. What is "
+            "asked here needs the log in memory: give log.sample, or load it."
         )
     if not isinstance(data, Transitions):
         raise InputError(f"data must be Transitions, not {type(data).__name__}: see gradientdice.Transitions and load.")
@@ -47,6 +47,22 @@ def require_policy(policy: object) -> None:
         raise InputError(
             "policy must be a TabularPolicy, DiscretePolicy, SamplingPolicy or LoggedPolicy, "
             f"not {type(policy).__name__}: gradientdice.policy makes one of it."
+        )
+
+
+def require_same_width(data: Transitions, policy: Policy) -> None:
+    """An error if the actions that a policy gives have another number of coordinates than those of the log."""
+    if isinstance(policy, SamplingPolicy):
+        given = policy.sample(data.next_states[:1], np.random.default_rng(0))
+    elif isinstance(policy, LoggedPolicy) and policy.next_actions is not None:
+        given = policy.next_actions
+    else:
+        return
+    logged, taken = (1 if actions.ndim == 1 else actions.shape[-1] for actions in (data.actions, given))
+    if logged != taken:
+        raise InputError(
+            f"The policy gives actions of {taken} numbers each, and those of the log have {logged}. A function that "
+            "gives probabilities is DiscretePolicy(function, num_actions), with actions numbered from 0."
         )
 
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from gradientdice.accelerator import Devices
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.functions.rows import add_product
+from gradientdice.problem.device_sums import DeviceSums
 from gradientdice.problem.moments import Moments, MomentSums
 from gradientdice.problem.stream import LogDesign
 
@@ -52,6 +54,8 @@ def _balanced(size: int, count: int, rng: np.random.Generator) -> np.ndarray:
 
 def fold_moments(log: LogDesign, folds: Folds) -> list[Moments]:
     """For each fold, the moments of all the other folds: one pass over the log, since moments add up."""
+    if log.devices is not None:
+        return list(_on_device(log, folds, log.devices))
     parts: list[Moments | None] = [None] * folds.count
     design = None
     for rows, design in log.chunks():
@@ -83,6 +87,9 @@ def moments_without(log: LogDesign, folds: Folds) -> Iterator[Moments]:
 
     Sums over current rows alone are the same for every policy, and are kept with the log's features.
     """
+    if log.devices is not None:
+        yield from _on_device(log, folds, log.devices)
+        return
     width = log.width
     known = log.features.sums
     own = [MomentSums.zero(width) for _ in range(folds.count)] if known is None else known
@@ -109,6 +116,16 @@ def moments_without(log: LogDesign, folds: Folds) -> Iterator[Moments]:
             after += following[number]
         starts = None if log.initial is None else counted_starts(folds.initial != fold, log.initial_weights)
         yield total.moments(after).completed(log, design, starts)
+
+
+def _on_device(log: LogDesign, folds: Folds, devices: Devices) -> Iterator[Moments]:
+    sums = DeviceSums(devices, log.width, folds.count)
+    for rows, design in log.chunks():
+        sums.add(design, folds.rows[rows])
+    for fold in range(folds.count):
+        starts = None if log.initial is None else counted_starts(folds.initial != fold, log.initial_weights)
+        others = MomentSums.on_device(sums, (np.arange(folds.count) != fold).astype(np.float64))
+        yield others.completed(log, log.first, starts)
 
 
 def counted_starts(marked: Bool[np.ndarray, " n0"], weights: Float[np.ndarray, " n0"]) -> Bool[np.ndarray, " n0"]:

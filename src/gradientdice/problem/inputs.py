@@ -83,9 +83,25 @@ class NetworkInputs:
         )
 
 
-def network_inputs(data: Transitions, policy: Policy, draws: int, rng: np.random.Generator) -> NetworkInputs:
-    """Standardises a log and lays the policy's actions out at its next and initial states."""
-    encoder = _Encoder.create(data, policy, draws)
+def network_inputs(
+    data: Transitions,
+    policy: Policy,
+    draws: int,
+    rng: np.random.Generator,
+    encoder: Encoder | None = None,
+    absorbing: bool | None = None,
+) -> NetworkInputs:
+    """Standardises a log and lays the policy's actions out at its next and initial states.
+
+    Args:
+        data: the log, or some rows of it.
+        policy: the policy.
+        draws: actions drawn in each state from a policy that can only be sampled.
+        rng: for those.
+        encoder: scaled to the whole log, if these are some rows of it; None scales to the data.
+        absorbing: whether there is an absorbing state; None is where a row of the data ended.
+    """
+    encoder = Encoder.create(data, policy, draws) if encoder is None else encoder
     if encoder.num_actions is not None:
         size = len(data), encoder.num_actions, len(encoder.center) + encoder.num_actions
         require_memory(
@@ -107,7 +123,7 @@ def network_inputs(data: Transitions, policy: Policy, draws: int, rng: np.random
         shares = data.start_weights / data.start_weights.sum()
     rewards = data.rewards
     weights = np.array(data.row_weights)
-    absorbing = bool(ended.any())
+    absorbing = bool(ended.any()) if absorbing is None else absorbing
     if absorbing:
         rest = np.eye(1, current.shape[1] + 1, current.shape[1], dtype=np.float32)
         current = np.concatenate([_widen(current), rest])
@@ -138,17 +154,28 @@ def _widen(inputs: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class _Encoder:
-    center: np.ndarray
-    scale: np.ndarray
+class Encoder:
+    """How states and actions become inputs.
+
+    Attributes:
+        center: the inputs' means.
+        scale: their standard deviations.
+        num_actions: how many discrete actions, or None for continuous ones.
+        draws: actions drawn in each state from a policy that can only be sampled.
+    """
+
+    center: Float[np.ndarray, " d"]
+    scale: Float[np.ndarray, " d"]
     num_actions: int | None
     draws: int
 
     @classmethod
-    def create(cls, data: Transitions, policy: Policy, draws: int) -> _Encoder:
+    def create(cls, data: Transitions, policy: Policy, draws: int) -> Encoder:
+        """Scaled to a log."""
         return cls(*input_scaling(data, policy), draws)
 
     def at(self, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        """The inputs of pairs."""
         if self.num_actions is None:
             return ((as_inputs(states, actions) - self.center) / self.scale).astype(np.float32)
         if (
@@ -166,6 +193,7 @@ class _Encoder:
     def expected(
         self, states: np.ndarray, policy: StatePolicy, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
+        """The inputs of each action, or of some draws, in each state, and their weights."""
         if isinstance(policy, SamplingPolicy):
             count = policy.draws or self.draws
             drawn = np.stack([self.at(states, policy.sample(states, rng)) for _ in range(count)], axis=1)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from gradientdice.arrays import as_floats, require_memory
 from gradientdice.data.scan.log import ScannedLog
 from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, starts_missing
+from gradientdice.errors import InputError, require_count, starts_missing
 from gradientdice.functions import FeatureMap, LinearFunctions
 from gradientdice.functions.linear import RANK_TOLERANCE
 from gradientdice.functions.rows import BlockRows, Rows, add_product, cross_product
@@ -26,8 +26,12 @@ from gradientdice.mdp import TabularMDP
 from gradientdice.policies import Policy
 from gradientdice.problem.absorbing import loop_weight
 from gradientdice.problem.design import Design, self_loop
+from gradientdice.problem.device_sums import DeviceSums
 from gradientdice.problem.logged import require_logged
 from gradientdice.problem.stream import CHUNK_ROWS, LogDesign
+
+# Moments of a chunk are kept for other policies if a matrix of them takes no more bytes than this.
+SHARED_MOMENTS = 16 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +235,7 @@ class Moments:
             seed: for policies that can only be sampled.
             chunk_rows: the number of transitions taken at a time; a scanned log has its own `batch_rows`.
         """
+        require_count("chunk_rows", chunk_rows)
         if isinstance(data, ScannedLog):
             from gradientdice.problem.scan.moments import moments_of_scan
 
@@ -240,12 +245,30 @@ class Moments:
     @classmethod
     def from_design(cls, log: LogDesign) -> Moments:
         """The moments of a log's feature rows."""
+        if log.devices is not None:
+            sums = DeviceSums(log.devices, log.width)
+            for _, design in log.chunks():
+                sums.add(design)
+            return MomentSums.on_device(sums, np.ones(1)).completed(log, log.first)
         moments, design = None, None
-        for _, design in log.chunks():
-            part = cls.from_rows(design.current, design.following, design.rewards, design.weights, design.width)
+        for rows, design in log.chunks():
+            known = log.features.moments.get(rows.start)
+            if known is None:
+                part = cls.from_rows(design.current, design.following, design.rewards, design.weights, design.width)
+            else:
+                part = known._followed_by(design)
+            if rows.start in log.features.chunks and part.gram.nbytes <= SHARED_MOMENTS:
+                log.features.moments[rows.start] = part
             moments = part if moments is None else moments + part
         assert moments is not None and design is not None
         return moments.completed(log, design)
+
+    def _followed_by(self, design: Design) -> Moments:
+        """These moments with the following rows of another policy."""
+        scale = 1 / self.weight if self.weight > 0 else 0.0
+        return replace(
+            self, next_gram=cross_product(design.following, design.current, design.weights, design.width) * scale
+        )
 
     def completed(self, log: LogDesign, design: Design, starts: Bool[np.ndarray, " n0"] | None = None) -> Moments:
         """With the absorbing state's self-loop and the initial states, which are the log's and not the rows'.
@@ -312,6 +335,12 @@ class MomentSums:
             total = getattr(self, name)
             total += getattr(other, name)
         self.weight += other.weight
+
+    @staticmethod
+    def on_device(sums: DeviceSums, chosen: Float[np.ndarray, " F"]) -> Moments:
+        """The moments of some folds: those whose share is 1, not 0."""
+        gram, following, mean, reward, weight = sums.totals(chosen)
+        return MomentSums(gram, mean, reward, weight).moments(following)
 
     def moments(self, following: Float[np.ndarray, "K K"]) -> Moments:
         """With the sum over following rows; all sums become means, in place."""

@@ -31,10 +31,11 @@ from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, Sampling
 from gradientdice.problem.absorbing import row_share
 from gradientdice.problem.design import Design, whole_design
 from gradientdice.problem.empirical import EmpiricalMDP, TabularSolution
-from gradientdice.problem.entrance import in_the_policys_words, require_functions, require_types
+from gradientdice.problem.entrance import in_the_policys_words, require_functions, require_same_width, require_types
 from gradientdice.problem.folds import Folds, fold_moments
 from gradientdice.problem.logged import require_logged_actions, require_logged_features
 from gradientdice.problem.moments import Moments
+from gradientdice.problem.places import Places
 from gradientdice.problem.stream import CACHE_BYTES, CHUNK_ROWS, LogDesign, SharedFeatures
 from gradientdice.problem.support import LoggedPairs, TableSupport
 
@@ -113,6 +114,7 @@ class Problem:
         if self.functions is None:
             object.__setattr__(self, "functions", table_for(self.data, self.policy))
         # Asked for here, so that a log that lacks what the policy does is refused before any work.
+        require_same_width(self.data, self.policy)
         if self.support is None:
             self.once("actions", lambda: require_logged_actions(self.data, self.policy))
 
@@ -197,7 +199,13 @@ class Problem:
         assert self.support is not None
         support, rows = self.support, self.rows
         starts = support.data.start_states if rows.knows_initial else None
-        return self.once(("empirical", discount), lambda: EmpiricalMDP(support, discount, starts))
+        # A log that lacks something of what a policy does is changed, and its rows lie elsewhere.
+        key = ("places", self.functions, discount < 1, starts is None, support.complete)
+
+        def places() -> Places:
+            return self.once_for_policies(key, lambda: Places.of(support, starts, absorbs=discount < 1))
+
+        return self.once(("empirical", discount), lambda: EmpiricalMDP(support, discount, places()))
 
     def unlogged(self, discount: float) -> float | None:
         """The share of the policy's steps that the log does not contain: for a table, else None."""

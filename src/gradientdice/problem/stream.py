@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from gradientdice.accelerator import Devices, closed_form_devices, may_have_devices
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count
-from gradientdice.functions import FeatureMap, LinearFunctions
+from gradientdice.functions import FeatureMap, FittedKernel, LinearFeatures, LinearFunctions
+from gradientdice.functions.device_features import DeviceFeatures
 from gradientdice.functions.rows import Rows
 from gradientdice.policies import LoggedPolicy, Policy
 from gradientdice.problem.design import Design, LogFeatures, feature_rows, fit_functions, initial_rows
@@ -21,6 +23,8 @@ CHUNK_ROWS = 65_536
 CACHE_BYTES = 2 << 30
 # Features are kept for other policies if those of the whole log take no more than this.
 SHARED_BYTES = 256 << 20
+# Of a float64; and how many folds' sums a device must have room for.
+BYTES, SUMS_AT_ONCE = 8, 6
 
 
 class SharedFeatures:
@@ -29,12 +33,14 @@ class SharedFeatures:
     Attributes:
         functions: the function class, scaled to the log; None until it is.
         chunks: the features of each chunk.
+        moments: the moments of each chunk, of which all but those of the following rows are the same.
         sums: by fold, the moments' sums over the current rows; None until they are known.
     """
 
     def __init__(self) -> None:
         self.functions: FeatureMap | None = None
         self.chunks: dict[int, LogFeatures] = {}
+        self.moments: dict[int, Any] = {}
         self.sums: Any = None
 
 
@@ -70,7 +76,10 @@ class LogDesign:
         self._kept: dict[int, Design] = {}
 
     def chunks(self) -> Iterator[tuple[slice, Design]]:
-        """Which transitions, and their feature rows."""
+        """Which transitions, and their feature rows; these are on a device if there are `devices`."""
+        if self.devices is not None:
+            yield from self._device_chunks(self.devices)
+            return
         n = len(self.data)
         for start in range(0, n, self._chunk_rows):
             rows = slice(start, min(start + self._chunk_rows, n))
@@ -85,6 +94,32 @@ class LogDesign:
             if size <= SHARED_BYTES:
                 self.features.chunks[start] = known
             yield rows, design
+
+    def _device_chunks(self, devices: Devices) -> Iterator[tuple[slice, Design]]:
+        n, size = len(self.data), min(self._chunk_rows, len(self.data))
+        assert isinstance(self.functions, (LinearFeatures, FittedKernel))
+        functions = DeviceFeatures.of(self.functions, devices, size)
+        # Rows that fit into the devices' memory stay there for the next pass.
+        kept = 2 * n * self.width * BYTES <= devices.memory * devices.count
+        for start in range(0, n, size):
+            rows = slice(start, min(start + size, n))
+            design = self._kept.get(start)
+            if design is None:
+                known = LogFeatures(absorbing=self.absorbing)
+                design = feature_rows(self.data, self.policy, functions, rows, self._rng(start), known)
+                if kept:
+                    self._kept[start] = design
+            yield rows, design
+
+    @cached_property
+    def devices(self) -> Devices | None:
+        """What the rows are made on; None is NumPy."""
+        if not (isinstance(self.functions, (LinearFeatures, FittedKernel)) and may_have_devices()):
+            return None
+        n, width = len(self.data), self.width
+        chunk = min(self._chunk_rows, n)
+        # Two products of all rows; sums of some folds, and the rows of a chunk.
+        return closed_form_devices(4.0 * n * width**2, BYTES * 2 * (SUMS_AT_ONCE * width**2 + chunk * width))
 
     @cached_property
     def initial(self) -> Rows | None:
@@ -125,6 +160,11 @@ class LogDesign:
 
 def _row_bytes(design: Design) -> int:
     """The bytes that one transition's current and following rows take."""
-    return sum(leaf.nbytes for rows in (design.current, design.following) for leaf in rows if leaf is not None) // max(
-        1, len(design.rewards)
-    )
+    leaves = [
+        leaf
+        for rows in (design.current, design.following)
+        if isinstance(rows, tuple)
+        for leaf in rows
+        if leaf is not None
+    ]
+    return sum(leaf.nbytes for leaf in leaves) // max(1, len(design.rewards))

@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from gradientdice.report.digits import figure, percent
 from gradientdice.report.theme import ACCENT, INK, LINE, SOFT, WARM
 
-LONGEST_NAME = 22
+LONGEST_NAME = 24
 # The diameter of a map's largest point, in points.
 LARGEST_POINT = 8
 

@@ -98,11 +98,10 @@ def _moved(movements: tuple[Movement, ...]) -> bool:
 
 
 def _state_map(states: StateMap, who: str) -> Picture:
-    names = [f"state[{column}]" for column in states.columns]
     outside = float(states.target[states.logged < 1e-4].sum())
     moved = float(np.abs(states.target - states.logged).sum()) / 2
     caption = (
-        f"{' and '.join(names)}: where log and policy differ most. "
+        f"{' and '.join(states.names)}: where log and policy differ most. "
         f"{percent(moved)} of the policy's steps would have to move to match the log."
     )
     description = f"{caption} {percent(outside)} of them lie in cells with less than 0.01% of the log."

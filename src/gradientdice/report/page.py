@@ -16,6 +16,7 @@ from gradientdice.report.digits import figure, percent
 from gradientdice.report.evidence import pictures, value_picture
 from gradientdice.report.headline import facts, headline
 from gradientdice.report.strip import ALARM_AT, CAUTION_AT, strip
+from gradientdice.report.theme import ON_ANY_PAPER
 
 
 def write_report(
@@ -66,5 +67,10 @@ def template(name: str) -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"figure": figure, "percent": percent, "css": lambda verdict: str(verdict).replace(" ", "-")}
+    environment.filters |= {
+        "figure": figure,
+        "percent": percent,
+        "css": lambda verdict: str(verdict).replace(" ", "-"),
+        "colour": lambda verdict: ON_ANY_PAPER[str(verdict)],
+    }
     return environment.get_template(name)

@@ -21,14 +21,14 @@ from gradientdice.report.drawings import (
     draw_ratio,
     draw_shares,
 )
-from gradientdice.report.theme import ACCENT, PANEL_SIZE, SOFT, styled
+from gradientdice.report.theme import ACCENT, PANEL_SIZE, SOFT, NotebookFigure, styled
 
 
 def estimate_figure(estimate: Estimate) -> Figure:
     """The value beside the behaviour's, and the ratio's distribution. Needs no screen and no pyplot."""
     width, height = PANEL_SIZE
     with styled():
-        figure = Figure(figsize=(2 * width, height))
+        figure = NotebookFigure(figsize=(2 * width, height))
         if estimate.ratio is None or not np.isfinite(estimate.ratio).all():
             figure.set_size_inches(width, height)
             draw_value(figure.subplots(), estimate)
@@ -70,10 +70,10 @@ def value_figure(estimate: Estimate) -> Figure:
     possible = estimate.possible
     with styled():
         if not (math.isfinite(possible.low) and math.isfinite(possible.high) and possible.low < possible.high):
-            figure = Figure(figsize=PANEL_SIZE)
+            figure = NotebookFigure(figsize=PANEL_SIZE)
             draw_value(figure.subplots(), estimate)
             return figure
-        figure = Figure(figsize=PANEL_SIZE)
+        figure = NotebookFigure(figsize=PANEL_SIZE)
         upper, lower = figure.subplots(2, 1, height_ratios=(5, 1))
         draw_value(upper, estimate)
         draw_range(lower, (possible.low, possible.high), estimate.interval or (estimate.value, estimate.value))
@@ -83,7 +83,7 @@ def value_figure(estimate: Estimate) -> Figure:
 def ratio_figure(ratio: np.ndarray) -> Figure:
     """The ratio's distribution."""
     with styled():
-        figure = Figure(figsize=PANEL_SIZE)
+        figure = NotebookFigure(figsize=PANEL_SIZE)
         draw_ratio(figure.subplots(), ratio)
     return figure
 
@@ -91,7 +91,7 @@ def ratio_figure(ratio: np.ndarray) -> Figure:
 def profile_figure(profile: Profile, label: str) -> Figure:
     """Shares over the steps of an episode, or along the log."""
     with styled():
-        figure = Figure(figsize=PANEL_SIZE)
+        figure = NotebookFigure(figsize=PANEL_SIZE)
         draw_profile(figure.subplots(), profile.edges, profile.logged, profile.target, profile.error, label)
     return figure
 
@@ -101,7 +101,7 @@ def movement_figure(movements: tuple[Movement, ...], *, shares: bool) -> Figure:
     width, height = PANEL_SIZE
     with styled():
         # Rows of a constant height, as in a table.
-        figure = Figure(figsize=(width, max(height, 0.7 + 0.24 * len(movements))))
+        figure = NotebookFigure(figsize=(width, max(height, 0.7 + 0.24 * len(movements))))
         logged, target = np.array([[move.logged, move.target] for move in movements]).T
         draw_shares(figure.subplots(), [move.where for move in movements], logged, target, shares=shares)
     return figure
@@ -110,15 +110,14 @@ def movement_figure(movements: tuple[Movement, ...], *, shares: bool) -> Figure:
 def map_figure(states: StateMap) -> Figure:
     """Where the policy goes in state space."""
     width, height = PANEL_SIZE
-    labels = [f"state[{column}]" for column in states.columns]
     with styled():
         if len(states.columns) == 1:
-            figure = Figure(figsize=PANEL_SIZE)
-            draw_profile(figure.subplots(), states.edges[0], states.logged, states.target, None, labels[0])
+            figure = NotebookFigure(figsize=PANEL_SIZE)
+            draw_profile(figure.subplots(), states.edges[0], states.logged, states.target, None, states.names[0])
             return figure
-        figure = Figure(figsize=(width, 1.35 * height))
+        figure = NotebookFigure(figsize=(width, 1.35 * height))
         edges = states.edges[0], states.edges[1]
-        draw_map(figure.subplots(), edges, states.logged, states.target, (labels[0], labels[1]))
+        draw_map(figure.subplots(), edges, states.logged, states.target, (states.names[0], states.names[1]))
     return figure
 
 
@@ -126,7 +125,7 @@ def correction_figure(estimate: Estimate, correction: float) -> Figure:
     """What Q alone says, and the value with what the rows add."""
     ends = np.array([(np.nan, np.nan), estimate.interval or (np.nan, np.nan)])
     with styled():
-        figure = Figure(figsize=(PANEL_SIZE[0], 0.7 * PANEL_SIZE[1]))
+        figure = NotebookFigure(figsize=(PANEL_SIZE[0], 0.7 * PANEL_SIZE[1]))
         values = np.array([estimate.value - correction, estimate.value])
         draw_intervals(figure.subplots(), ["Q alone", "corrected"], values, ends, [SOFT, ACCENT])
     return figure
@@ -136,6 +135,6 @@ def interval_figure(parts: dict[str, float]) -> Figure:
     """What an interval's half-width is made of."""
     width, _ = PANEL_SIZE
     with styled():
-        figure = Figure(figsize=(width, 0.4 + 0.36 * len(parts)))
+        figure = NotebookFigure(figsize=(width, 0.4 + 0.36 * len(parts)))
         draw_parts(figure.subplots(), list(parts), np.array(list(parts.values())))
     return figure

@@ -7,13 +7,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from gradientdice.evaluation.posterior.result import Posterior, PosteriorRanking
-from gradientdice.report.theme import ACCENT, SOFT, WARM, styled
+from gradientdice.report.theme import ACCENT, SOFT, WARM, NotebookFigure, styled
 
 
 @styled()
 def posterior_figure(posterior: Posterior) -> Figure:
     """The draws as a histogram, with their mean and 95% interval. Needs no screen and no pyplot."""
-    figure = Figure(figsize=(6, 3.4))
+    figure = NotebookFigure(figsize=(6, 3.4))
     axis = figure.subplots()
     draw_posterior(axis, posterior)
     return figure
@@ -39,7 +39,7 @@ def draw_posterior(axis: Axes, posterior: Posterior) -> None:
 def ranking_figure(ranking: PosteriorRanking) -> Figure:
     """Means with 95% intervals, and each policy's probability of being the best; the highest mean on top."""
     table = ranking.table[::-1]
-    figure = Figure(figsize=(9, 1.4 + 0.4 * len(table)))
+    figure = NotebookFigure(figsize=(9, 1.4 + 0.4 * len(table)))
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.4, 1))
     places = np.arange(len(table))
     for place, name in zip(places, table["policy"], strict=True):

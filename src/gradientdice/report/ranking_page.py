@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from gradientdice.evaluation.ranking import Ranking
 from gradientdice.evaluation.select import Selection
@@ -21,22 +22,34 @@ def write_ranking_report(found: Ranking | Selection, path: str | Path, *, force:
 
 def render_ranking(found: Ranking | Selection) -> str:
     """The report as a string. Its first screen is about the best policy, or about the choice."""
+    texts = ranking_texts(found)
+    ranking = found.ranking if isinstance(found, Selection) else found
+    estimate = ranking.estimates[texts["name"]]
+    return template("ranking.html").render(
+        **texts,
+        provenance=estimate.provenance,
+        facts=_facts(ranking),
+        differences=_differences(ranking),
+        pictures=[_best(ranking), _values(ranking), *place_pictures(estimate, texts["name"])],
+    )
+
+
+def ranking_texts(found: Ranking | Selection) -> dict[str, Any]:
+    """What is said of a ranking or a choice in words: of the best policy or the one chosen, then of each."""
     ranking = found.ranking if isinstance(found, Selection) else found
     # Where the baseline is kept, the best of the others is what comes nearest to replacing it.
     name = (found.choice if isinstance(found, Selection) else None) or ranking.names[0]
     estimate = ranking.estimates[name]
-    return template("ranking.html").render(
-        name=name,
-        decision=_decision(found) if isinstance(found, Selection) else None,
-        answer=_answer(ranking),
-        provenance=estimate.provenance,
-        headline=headline(estimate),
-        verdict=estimate.verdict,
-        facts=_facts(ranking),
-        differences=_differences(ranking),
-        pictures=[_best(ranking), _values(ranking), *place_pictures(estimate, name)],
-        rows=[_row(ranking, name) for name in ranking.names],
-    )
+    return {
+        "name": name,
+        "decision": _decision(found) if isinstance(found, Selection) else None,
+        "answer": _answer(ranking),
+        "criterion": criterion(ranking.discount),
+        "baseline": ranking.baseline_text,
+        "headline": headline(estimate),
+        "verdict": estimate.verdict,
+        "rows": [_row(ranking, policy) for policy in ranking.names],
+    }
 
 
 def _decision(selection: Selection) -> tuple[str, str]:

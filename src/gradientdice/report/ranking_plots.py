@@ -12,7 +12,7 @@ from gradientdice.evaluation.curve import DiscountCurve
 from gradientdice.evaluation.ranking import Ranking
 from gradientdice.evaluation.select import Selection
 from gradientdice.report.drawings import draw_curve, draw_intervals, draw_line, draw_probabilities
-from gradientdice.report.theme import ACCENT, PANEL_SIZE, SOFT, WARM, styled
+from gradientdice.report.theme import ACCENT, PANEL_SIZE, SOFT, WARM, NotebookFigure, styled
 
 # More policies than these are not drawn: the best ones are.
 MOST = 20
@@ -23,7 +23,7 @@ def ranking_figure(ranking: Ranking) -> Figure:
     """The differences to the baseline beside how probably each policy is the best."""
     width, height = _size(ranking)
     with styled():
-        figure = Figure(figsize=(2 * width, height))
+        figure = NotebookFigure(figsize=(2 * width, height))
         left, right = figure.subplots(1, 2)
         _draw_differences(left, ranking)
         _draw_best(right, ranking)
@@ -33,7 +33,7 @@ def ranking_figure(ranking: Ranking) -> Figure:
 def selection_figure(selection: Selection) -> Figure:
     """The differences to the baseline, those that are shown to be better in colour."""
     with styled():
-        figure = Figure(figsize=_size(selection.ranking))
+        figure = NotebookFigure(figsize=_size(selection.ranking))
         _draw_differences(figure.subplots(), selection.ranking, selection.better)
     return figure
 
@@ -41,7 +41,7 @@ def selection_figure(selection: Selection) -> Figure:
 def differences_figure(ranking: Ranking) -> Figure:
     """The differences to the baseline: better, worse and undecided ones in colours of their own."""
     with styled():
-        figure = Figure(figsize=_size(ranking))
+        figure = NotebookFigure(figsize=_size(ranking))
         _draw_differences(figure.subplots(), ranking)
     return figure
 
@@ -49,7 +49,7 @@ def differences_figure(ranking: Ranking) -> Figure:
 def values_figure(ranking: Ranking) -> Figure:
     """The policies' values with their intervals, and the baseline's value as a line."""
     with styled():
-        figure = Figure(figsize=_size(ranking))
+        figure = NotebookFigure(figsize=_size(ranking))
         axis = figure.subplots()
         names = _shown(ranking)
         estimates = [ranking.estimates[name] for name in names]
@@ -64,7 +64,7 @@ def values_figure(ranking: Ranking) -> Figure:
 def best_figure(ranking: Ranking) -> Figure:
     """How probably each policy is the best."""
     with styled():
-        figure = Figure(figsize=_size(ranking))
+        figure = NotebookFigure(figsize=_size(ranking))
         _draw_best(figure.subplots(), ranking)
     return figure
 
@@ -74,7 +74,7 @@ def curve_figure(curve: DiscountCurve) -> Figure:
     intervals = [estimate.interval for estimate in curve]
     known = [ends for ends in intervals if ends is not None]
     with styled():
-        figure = Figure(figsize=(PANEL_SIZE[0], 1.2 * PANEL_SIZE[1]))
+        figure = NotebookFigure(figsize=(PANEL_SIZE[0], 1.2 * PANEL_SIZE[1]))
         draw_curve(
             figure.subplots(),
             np.array(curve.discounts, dtype=float),

@@ -6,13 +6,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from gradientdice.evaluation.returns.result import ReturnDistribution
-from gradientdice.report.theme import ACCENT, SOFT, WARM, styled
+from gradientdice.report.theme import ACCENT, SOFT, WARM, NotebookFigure, styled
 
 
 @styled()
 def return_figure(found: ReturnDistribution) -> Figure:
     """The distribution function with its band, the mean and the mean of the worst 5%. Needs no screen and no pyplot."""
-    figure = Figure(figsize=(6.4, 3.8))
+    figure = NotebookFigure(figsize=(6.4, 3.8))
     axis = figure.subplots()
     points, cdf = found.function.points, found.function.cdf
     margin = 0.04 * (points[-1] - points[0] or 1.0)

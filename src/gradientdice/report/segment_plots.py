@@ -6,14 +6,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from gradientdice.evaluation.segments.result import Segments
-from gradientdice.report.theme import ACCENT, SOFT, WARM, styled
+from gradientdice.report.theme import ACCENT, SOFT, WARM, NotebookFigure, styled
 
 
 @styled()
 def segments_figure(segments: Segments) -> Figure:
     """Each group's value with its interval, and its part of the whole. Needs no screen and no pyplot."""
     groups = segments.groups[::-1]
-    figure = Figure(figsize=(9, 1.6 + 0.4 * len(groups)))
+    figure = NotebookFigure(figsize=(9, 1.6 + 0.4 * len(groups)))
     left, right = figure.subplots(1, 2, sharey=True)
     places = np.arange(len(groups))
     value, low, high = np.array([(group.value, group.low, group.high) for group in groups]).T

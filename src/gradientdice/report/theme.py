@@ -16,6 +16,8 @@ from matplotlib.figure import Figure
 INK, SOFT, LINE, PANEL = "#1b1f24", "#57616b", "#d3d9df", "#f4f6f8"
 ACCENT, WARM = "#1f5fa8", "#b3500d"
 TRUST, CAUTION, ALARM = "#0a7549", "#8a5200", "#b3261e"
+# Of the verdicts, where it is not known whether the page is light or dark.
+ON_ANY_PAPER = {"trust": "#1a9c66", "caution": "#c08000", "do not trust": "#d64f45"}
 VARIABLES = {
     INK: "ink",
     SOFT: "soft",
@@ -30,6 +32,8 @@ VARIABLES = {
 
 # The size of a picture that takes half the width of a page, or all of a phone's: text of 10 points is then read easily.
 PANEL_SIZE = (4.6, 2.5)
+
+SCREEN_DPI = 96
 
 STYLE = {
     "font.size": 10,
@@ -57,6 +61,16 @@ STYLE = {
     # The same picture is the same text, so that a report that is made twice is the same file.
     "svg.hashsalt": "gradientdice",
 }
+
+
+class NotebookFigure(Figure):
+    """A figure that a notebook shows as a picture, whether pyplot was imported or not."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, float]]:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png", dpi=2 * SCREEN_DPI)  # sharp on screens with small points too
+        width, height = self.get_size_inches() * SCREEN_DPI
+        return buffer.getvalue(), {"width": float(width), "height": float(height)}
 
 
 def styled():

@@ -18,6 +18,7 @@ from gradientdice.errors import InputError, require_number
 from gradientdice.problem.moments import Moments
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.sound import as_moments, require_sound
+from gradientdice.solvers.dense import congruent, eigen
 from gradientdice.solvers.least_squares import FactoredLeastSquares
 from gradientdice.solvers.saddle import LinearEstimator, WhitenedMoments
 from gradientdice.solvers.solution import Fit, LinearFit, Solution
@@ -79,7 +80,7 @@ class ClosedForm:
         discount = estimator.discount
         whitened = WhitenedMoments(
             basis,
-            basis.T @ moments.bellman(discount) @ basis,
+            congruent(basis, moments.bellman(discount)),
             basis.T @ moments.mean,
             basis.T @ moments.initial_for(discount),
         )
@@ -114,7 +115,7 @@ def whitening(gram: Float[np.ndarray, "K K"], rank_tolerance: float) -> Float[np
     """A basis in which C = I, of the directions that the data show: C is first scaled to a unit diagonal."""
     size = np.sqrt(np.diag(gram))
     scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
-    values, vectors = np.linalg.eigh(scale[:, None] * gram * scale)
+    values, vectors = eigen(scale[:, None] * gram * scale)
     kept = values > rank_tolerance * values[-1]
     if not kept.any():
         raise InputError("The features are zero on all of the data: there is nothing to solve for.")

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
+from gradientdice.solvers.dense import singular_values, triangular
 from gradientdice.solvers.saddle import LeastSquares
 from gradientdice.solvers.status import Status
 
@@ -33,8 +34,8 @@ class FactoredLeastSquares:
             return
         # QR takes a fifth of an SVD's time, and the singular values are those of its triangle; only a singular
         # problem needs the SVD's own directions, for the solution of least norm.
-        orthogonal, self._triangle = np.linalg.qr(matrix)
-        self.singular_values = np.linalg.svd(self._triangle, compute_uv=False)
+        orthogonal, self._triangle = triangular(matrix)
+        self.singular_values = singular_values(self._triangle)
         projected = orthogonal.T @ target
         if self.singular_values[-1] > self._cutoff:
             move = scipy.linalg.solve_triangular(self._triangle, projected, check_finite=False)

@@ -22,6 +22,10 @@ from jaxtyping import Float, Int
 from scipy.linalg import get_lapack_funcs
 
 from gradientdice.problem.moments import Moments
+from gradientdice.solvers.dense import INVERSE, devices_for, on_first, placed
+
+# A system with more counts as singular: no digit of its solution would be right.
+LARGEST_CONDITION = 1 / float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +68,20 @@ def ridge_path(
     system[:-1, :-1] = used.bellman(discount)
     system[:-1, -1] = system[-1, :-1] = used.mean
     right, adjoint_right = np.append(used.initial_for(discount), 1.0), np.append(used.reward, 0.0)
+    devices = devices_for(size, len(ridges) * INVERSE)
+    if devices is not None:
+        from gradientdice.solvers.device_programs import ridge_solution
+
+        matrix, last = placed(devices, system), np.append(penalty, 0.0)
+        found = [
+            (ridge, *on_first(devices, ridge_solution, matrix, last, np.float64(ridge), right, adjoint_right))
+            for ridge in ridges
+        ]
+        return [
+            RidgeFit(ridge, ratio[:-1], value[:-1], float(value[-1]), float(condition))
+            for ridge, ratio, value, condition in found
+            if condition < LARGEST_CONDITION
+        ]
     factor, solve, condition = get_lapack_funcs(("getrf", "getrs", "gecon"), (system,))
     diagonal, fits = np.arange(size), []
     for ridge in ridges:
@@ -72,7 +90,7 @@ def ridge_path(
         length = float(np.abs(matrix).sum(axis=0).max())
         factors, pivots, failed = factor(matrix, overwrite_a=True)
         rcond = 0.0 if failed else float(condition(factors, length)[0])
-        if rcond <= np.finfo(np.float64).eps:
+        if rcond <= 1 / LARGEST_CONDITION:
             continue
         ratio = solve(factors, pivots, right)[0]
         value = solve(factors, pivots, adjoint_right, trans=1)[0]

@@ -26,7 +26,7 @@ def test_a_file_that_is_replaced_while_it_is_read(tmp_path, monkeypatch, suffix)
         os.replace(new, path)
 
     replace_it()
-    for module, name in ((csv, "_table"), (npz, "read_array"), (parquet, "_require_in_all")):
+    for module, name in ((csv, "_table"), (npz, "read_array"), (parquet, "require_in_all")):
         original = getattr(module, name)
         monkeypatch.setattr(
             module, name, lambda *given, original=original, **named: (replace_it(), original(*given, **named))[1]
@@ -36,7 +36,7 @@ def test_a_file_that_is_replaced_while_it_is_read(tmp_path, monkeypatch, suffix)
 
 
 def test_a_folder_whose_files_are_replaced_while_they_are_read(tmp_path, monkeypatch):
-    log, original = gd.Transitions(**GOOD), parquet._require_in_all
+    log, original = gd.Transitions(**GOOD), parquet.require_in_all
     log.save(tmp_path / "1.parquet")
 
     def replace_it(*given):
@@ -44,6 +44,6 @@ def test_a_folder_whose_files_are_replaced_while_they_are_read(tmp_path, monkeyp
         return original(*given)
 
     assert gd.load(tmp_path).rewards.tolist() == GOOD["rewards"]
-    monkeypatch.setattr(parquet, "_require_in_all", replace_it)
+    monkeypatch.setattr(parquet, "require_in_all", replace_it)
     with pytest.raises(gd.InputError, match="was replaced while it was read"):
         gd.load(tmp_path)

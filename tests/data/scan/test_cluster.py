@@ -31,7 +31,7 @@ def threads() -> Iterator:
 
 
 def test_a_ranking_has_the_same_bits_as_here_and_tasks_have_names(tmp_path, monkeypatch, threads):
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     folder = written(tmp_path / "log", DATA, group=90)
     keys, submit = [], threads.submit
     monkeypatch.setattr(
@@ -61,7 +61,7 @@ def client() -> Iterator:
 
 @pytest.mark.slow
 def test_the_same_bits_as_here(tmp_path, monkeypatch, client):
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     folder = written(tmp_path / "log", DATA, cuts=(100, 201), group=30)
     here, there = gd.scan(folder, batch_rows=13), gd.scan(folder, batch_rows=13, client=client)
     assert len(here.parts) > 8
@@ -72,7 +72,7 @@ def test_the_same_bits_as_here(tmp_path, monkeypatch, client):
 
 @pytest.mark.slow
 def test_features_and_checkpoints_from_another_number_of_workers(tmp_path, monkeypatch, client):
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     folder = written(tmp_path / "log", DATA, group=30)
     here, there = gd.scan(folder, batch_rows=13), gd.scan(folder, batch_rows=13, client=client)
     policy, functions = as_function(TARGET), features()
@@ -110,7 +110,7 @@ def test_the_command_line_takes_a_scheduler(tmp_path, monkeypatch, capsys, clien
 
 @pytest.mark.slow
 def test_rows_of_the_sample_are_left_out_on_workers_too(tmp_path, monkeypatch, client):
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     monkeypatch.setattr("gradientdice.data.scan.log.SAMPLE_ROWS", 1000)
     rng = np.random.default_rng(0)
     paths = np.cumsum(0.3 * rng.normal(size=(400, 11, 1)), axis=1)
@@ -137,7 +137,7 @@ def test_episodes_in_no_order_are_refused_by_name(tmp_path, client):
 @pytest.mark.parametrize(("seed", "ranked"), [(0, False), (1, False), (2, True)])
 def test_workers_that_are_killed_change_nothing(tmp_path, monkeypatch, seed, ranked):
     """SIGKILL to a random worker again and again while passes run; the nanny starts another."""
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     folder = written(tmp_path / "log", DATA, group=12)
     policies = {"target": as_function(TARGET), "even": gd.DiscretePolicy(_even, 2)}
 

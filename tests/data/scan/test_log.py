@@ -25,8 +25,16 @@ def test_all_rows_come_once_in_order(tmp_path, batch_rows):
         np.testing.assert_array_equal(rows(log, field), getattr(DATA, field))
 
 
+def test_one_thread_reads_the_same_batches(tmp_path):
+    log = gd.scan(written(tmp_path, DATA, cuts=(50, 51), group=20), batch_rows=30)
+    for part in range(len(log.parts)):
+        both = zip(log.batches(part, "episodes"), log.batches(part, "episodes", threads=False), strict=True)
+        for batch, alone in both:
+            np.testing.assert_array_equal(batch.data.rewards, alone.data.rewards)
+
+
 def test_parts_follow_row_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 100)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 100)
     log = gd.scan(written(tmp_path, DATA, group=40))
     sizes = [sum(len(batch.data) for batch in log.batches(part)) for part in range(len(log.parts))]
     assert sizes[:-1] == [80] * (len(sizes) - 1) and sum(sizes) == len(DATA)
@@ -36,9 +44,9 @@ def test_only_the_fields_that_are_asked_for_are_read(tmp_path, monkeypatch):
     asked = []
     original = parts.ArrowPart.tables
 
-    def spy(self, columns, batch_rows):
+    def spy(self, columns, batch_rows, *, threads):
         asked.append(columns)
-        return original(self, columns, batch_rows)
+        return original(self, columns, batch_rows, threads=threads)
 
     monkeypatch.setattr(parts.ArrowPart, "tables", spy)
     list(gd.scan(written(tmp_path, DATA)).batches(0, "weights"))
@@ -46,7 +54,7 @@ def test_only_the_fields_that_are_asked_for_are_read(tmp_path, monkeypatch):
 
 
 def test_row_groups_that_the_filter_rules_out_are_no_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     folder = written(tmp_path, DATA, group=30)
     assert len(gd.scan(folder).parts) > len(gd.scan(folder, filter=ds.field("episodes") < 5).parts) > 0
 
@@ -67,7 +75,7 @@ def test_the_sample_of_a_small_log_is_the_log(tmp_path):
 
 def test_the_sample_of_a_large_log_has_whole_beginnings_of_episodes(tmp_path, monkeypatch):
     monkeypatch.setattr("gradientdice.data.scan.log.SAMPLE_ROWS", 100)
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     sample = gd.scan(written(tmp_path, DATA, group=25), batch_rows=5).sample
     assert len(sample) < len(DATA)
     starts = {int(DATA.episodes[row]): row for row in DATA.first_rows}  # pyright: ignore[reportOptionalSubscript]

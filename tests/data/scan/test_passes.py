@@ -34,7 +34,7 @@ def tree(values: list[float]) -> float:
 
 @pytest.fixture
 def log(tmp_path, monkeypatch) -> gd.ScannedLog:
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     return gd.scan(written(tmp_path / "log", DATA, group=30), batch_rows=13)
 
 
@@ -56,11 +56,11 @@ def test_an_interrupted_answer_goes_on_bit_for_bit(log, tmp_path, monkeypatch, f
     whole = gd.evaluate(log, policy, discount=0.9, functions=functions)
     original, read = passes.part_sums, []
 
-    def failing(log, work, part):
+    def failing(log, work, part, found):
         if len(read) == stop:
             raise Interrupted
         read.append((work.name, part))
-        return original(log, work, part)
+        return original(log, work, part, found)
 
     folder = tmp_path / "checkpoint"
     with monkeypatch.context() as patch, pytest.raises(Interrupted):
@@ -68,9 +68,9 @@ def test_an_interrupted_answer_goes_on_bit_for_bit(log, tmp_path, monkeypatch, f
         gd.evaluate(log, policy, discount=0.9, functions=functions, checkpoint=folder)
     again = []
 
-    def counting(log, work, part):
+    def counting(log, work, part, found):
         again.append((work.name, part))
-        return original(log, work, part)
+        return original(log, work, part, found)
 
     with monkeypatch.context() as patch:
         patch.setattr(passes, "part_sums", counting)
@@ -80,7 +80,7 @@ def test_an_interrupted_answer_goes_on_bit_for_bit(log, tmp_path, monkeypatch, f
 
 
 def test_episodes_in_no_order_go_on_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     order = np.random.default_rng(0).permutation(40)
     data = with_fields(DATA, episodes=order[DATA.episodes])
     log = gd.scan(written(tmp_path / "log", data, group=50))
@@ -100,3 +100,51 @@ def test_a_checkpoint_of_another_policy_or_log_is_refused(log, tmp_path):
         gd.evaluate(
             changed, as_function(TARGET), discount=0.9, functions=features(), checkpoint=tmp_path / "checkpoint"
         )
+
+
+def test_a_policy_that_differs_in_rare_states_only_has_no_claim_to_the_checkpoint(log, tmp_path):
+    """The first rows tell nothing of it."""
+    rare = DATA.next_states[-1]
+
+    def policy(moved: bool) -> gd.DiscretePolicy:
+        def probabilities(states):
+            here = (states == rare) & moved
+            return np.where(here[:, None], [0.9, 0.1], [0.5, 0.5])
+
+        return gd.DiscretePolicy(probabilities, 2)
+
+    begun = np.arange(len(DATA)) < 64
+    states, following = (np.where(begun, 1, array) for array in (DATA.states, DATA.next_states))
+    some = with_fields(DATA, states=states, next_states=following)
+    assert rare != 1
+    scanned = gd.scan(written(tmp_path / "some", some, group=30), batch_rows=13)
+    for moved in (False, True):
+        options = {"discount": 1.0, "functions": features()}
+        alone = gd.evaluate(scanned, policy(moved), **options)
+        if moved:
+            with pytest.raises(gd.InputError, match="policy, functions or settings"):
+                gd.evaluate(scanned, policy(moved), checkpoint=tmp_path / "checkpoint", **options)
+        else:
+            assert (
+                gd.evaluate(scanned, policy(moved), checkpoint=tmp_path / "checkpoint", **options).value == alone.value
+            )
+
+
+def test_a_checkpoint_of_another_version_is_refused(log, tmp_path, monkeypatch):
+    gd.evaluate(log, TARGET, discount=0.9, checkpoint=tmp_path)
+    monkeypatch.setattr(passes, "provenance", lambda: {"versions": {"gradientdice": "0.0", "numpy": "0.0"}})
+    with pytest.raises(gd.InputError, match=r"\(versions"):
+        gd.evaluate(log, TARGET, discount=0.9, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b"])
+def test_a_folder_that_cannot_be_is_named(log, tmp_path, name):
+    with pytest.raises(gd.FileError, match="cannot be read|could not be made"):
+        gd.evaluate(log, TARGET, discount=0.9, checkpoint=tmp_path / name)
+
+
+def test_a_file_in_place_of_the_folder_is_kept(log, tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(gd.FileError, match="could not be made"):
+        gd.evaluate(log, TARGET, discount=0.9, checkpoint=tmp_path / "mine")
+    assert (tmp_path / "mine").read_text() == "mine"

@@ -23,7 +23,7 @@ def equal(found, expected):
 
 @pytest.mark.parametrize("episodes", [True, False])
 def test_the_sums_of_each(tmp_path, monkeypatch, episodes):
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     data = DATA if episodes else with_fields(DATA, episodes=None)
     log = gd.scan(written(tmp_path, data, cuts=(100, 201), group=30), batch_rows=13)
     together = Together(passes=PASSES)
@@ -35,7 +35,7 @@ def test_the_sums_of_each(tmp_path, monkeypatch, episodes):
 def test_episodes_in_no_order_by_way_of_the_disk(tmp_path):
     episodes = np.random.default_rng(0).permutation(40)[DATA.episodes]
     log = gd.scan(written(tmp_path / "log", with_fields(DATA, episodes=episodes), group=50), batch_rows=13)
-    together = Together(Spill(tmp_path / "together"), passes=PASSES)
+    together = Together(Spill(tmp_path / "together", len(log.parts)), passes=PASSES)
     sums = together.finished(Run().sums(log, together))
-    own = CountPass(Spill(tmp_path / "own"), 0.9, True, table=gd.Tabular(6, 2))
+    own = CountPass(Spill(tmp_path / "own", len(log.parts)), 0.9, True, table=gd.Tabular(6, 2))
     equal(together.of(0, sums), own.finished(Run().sums(log, own)))

@@ -28,7 +28,7 @@ VALUES = HeldOutQ(STATES @ SLOPE, FOLLOWING @ SLOPE, known(DATA.start_states) @ 
 class FakeModel:
     """A model that says this."""
 
-    values, spreads, left_share, by_discount = (0.0,), (0.0,), 0.0, ((VALUES,),)
+    values, spreads, left_share, by_discount, lasting = (0.0,), (0.0,), 0.0, ((VALUES,),), (1.0,)
 
     def notes(self, number: int) -> tuple[str, ...]:
         return ()

@@ -72,6 +72,7 @@ class Exact:
     values: tuple[float, ...]
     spreads: tuple[float, ...] = (0.0,)
     left_share: float = 0.0
+    lasting: tuple[float, ...] = (1.0,)
 
     def notes(self, number: int) -> tuple[str, ...]:
         return (f"a model for discount {number}",)
@@ -171,6 +172,29 @@ def test_at_discount_one_a_model_that_leaves_the_log_does_not_answer_alone(left,
     (found,) = search_functions(gd.Problem(data, policy), [1.0], simulate)
     assert (set(found.chosen.shares) == {"the model's"}) == alone
     assert found.chosen.answer.evidence.left == (left if alone else None)
+
+
+def test_a_model_that_outlives_the_ratio_is_noticed():
+    """Episodes of the log end after ten steps on average, and so do the policy's: it goes on for 10 of 19 steps."""
+    rng, count, gamma = np.random.default_rng(9), 3000, 0.9
+    states, starts = rng.normal(size=(count, 1)), rng.normal(size=(200, 1))
+    following, ended = rng.normal(size=(count, 1)), rng.random(count) < 0.1
+    data = gd.Transitions(
+        states, rng.integers(0, 2, count), states[:, 0], following, terminated=ended, initial_states=starts
+    )
+    policy = gd.DiscretePolicy(lambda s: np.full((len(s), 2), 0.5), 2)
+    model = ExactQ(states[:, 0], np.zeros(count), starts[:, 0])
+    seen = {}
+    for lasting in (0.526, 0.1, 1.0):
+
+        def simulate(problem, discounts, folds, effort, lasting=lasting):
+            return Exact([[model]], ((1 - gamma) * starts.mean(),), lasting=(lasting,))
+
+        (found,) = search_functions(gd.Problem(data, policy), [gamma], simulate)
+        seen[lasting] = found.chosen.answer.evidence.outlived
+    assert 1 <= seen[0.526] < 1.15
+    assert seen[0.1] == pytest.approx(5.26, rel=0.15)
+    assert seen[1.0] == pytest.approx(1.9, rel=0.15)
 
 
 def test_all_but_quick_answers_learn_a_model(monkeypatch):

@@ -8,7 +8,7 @@ from gradientdice.effort import Effort
 from gradientdice.estimators.model.dynamics import NOISE_FLOOR, _noise
 from gradientdice.estimators.model.encoding import MARGIN, Encoding
 from gradientdice.estimators.model.network import closed_form_base
-from gradientdice.estimators.model.returns import AVERAGE_DISCOUNT, _last_states, truncated_returns
+from gradientdice.estimators.model.returns import AVERAGE_DISCOUNT, _last_states, lasting_share, truncated_returns
 from gradientdice.estimators.model.settings import SETTINGS
 from gradientdice.estimators.model.simulation import Paths, drawn_actions
 
@@ -41,6 +41,19 @@ def example_paths(rng, steps=7) -> Paths:
     cut = np.zeros((steps, 3), dtype=bool)
     cut[-1], cut[2, 1] = True, True
     return Paths(states, reached, rewards, rng.random((steps, 2, 3)) < 0.2, cut, 0.0)
+
+
+def test_time_before_an_end_is_that_of_long_paths(rng):
+    paths, discount = example_paths(rng), 0.9
+    expected = []
+    for network, path in np.ndindex(2, 2):
+        share, alive = 0.0, 1.0
+        for step in range(7):
+            share += (1 - discount) * discount**step * alive
+            alive *= not paths.ended[step, network, path]
+        expected.append(share + discount**7 * alive)
+    assert lasting_share(paths, discount, 2) == pytest.approx(np.mean(expected))
+    assert lasting_share(paths, 1.0, 2) == 1.0
 
 
 @pytest.mark.parametrize("discount", [0.9, 1.0])

@@ -72,15 +72,17 @@ def test_features_are_ranked_as_in_memory(tmp_path, name):
 def test_two_passes_serve_all_policies(tmp_path, monkeypatch):
     log, read = scanned(tmp_path, NOISY), []
     batches = type(log).batches
-    monkeypatch.setattr(type(log), "batches", lambda *arguments: read.append(arguments[2:]) or batches(*arguments))
+    monkeypatch.setattr(
+        type(log), "batches", lambda *arguments, **options: read.append(arguments[2:]) or batches(*arguments, **options)
+    )
     gd.rank(log, FUNCTIONS, [0.5, 0.9], functions=features())
     # One for the sample, one for the moments, one for the scores.
     assert len(read) == 3 * len(log.parts)
 
 
 def test_the_features_of_a_policy_are_made_once_for_all_discounts(tmp_path, monkeypatch):
-    log, made, rows = scanned(tmp_path, NOISY), [], BatchFeatures.rows
-    monkeypatch.setattr(BatchFeatures, "rows", lambda own, data: made.append(len(data)) or rows(own, data))
+    log, made, chunks = scanned(tmp_path, NOISY), [], BatchFeatures.chunks
+    monkeypatch.setattr(BatchFeatures, "chunks", lambda own, data: made.append(len(data)) or chunks(own, data))
     gd.evaluate(log, FUNCTIONS["target"], discount=0.9, functions=features())
     once = sum(made)
     gd.evaluate(log, FUNCTIONS["target"], discount=[0.5, 0.9, 0.95], functions=features())
@@ -148,7 +150,7 @@ def test_a_comparison_has_the_values_of_all_rows(tmp_path):
             np.testing.assert_allclose(found[column][repr(estimator)], expected[column][repr(estimator)], rtol=1e-11)
     notes = found["note"].to_dict()
     assert "memory" in notes[repr(estimators[3])] and "discount" in notes[repr(estimators[4])]
-    assert found["choice"].tolist().count("use this") == 1
+    assert list(found["choice"]).count("use this") == 1
 
 
 def test_estimators_without_a_closed_form_are_known_before_any_pass(tmp_path, monkeypatch):
@@ -170,7 +172,7 @@ def test_refusals_name_the_policy(tmp_path):
 
 
 def test_an_interrupted_ranking_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("gradientdice.data.scan.log.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     log = gd.scan(written(tmp_path / "log", NOISY, (100, 201), 500), batch_rows=37)
     two = {name: POLICIES[name] for name in ("target", "near")}
     expected = gd.rank(log, two, [0.5, 0.9])

@@ -50,7 +50,7 @@ def truth(share: float, discount: float) -> float:
 @pytest.fixture
 def few_in_memory(monkeypatch):
     monkeypatch.setattr(log_module, "SAMPLE_ROWS", SAMPLE)
-    monkeypatch.setattr(log_module, "PART_ROWS", 500)
+    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 500)
 
 
 @pytest.mark.parametrize("discount", [0.8, pytest.param(1.0, marks=pytest.mark.slow)])

@@ -7,7 +7,8 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.problem.scan import cells
-from gradientdice.problem.scan.cells import SLOTS, CellCodes, CellCounter, merged_cells, usual_rows
+from gradientdice.problem.scan.cell_counts import SLOTS, CellCounter, merged_cells, usual_rows
+from gradientdice.problem.scan.cells import CellCodes
 
 TABLE = gd.Tabular(5, 3)
 CODES = CellCodes(TABLE)
@@ -48,10 +49,10 @@ def as_dictionary(sums: dict[str, np.ndarray]) -> Counter:
     return found
 
 
-@pytest.fixture(params=["list", "search"])
+@pytest.fixture(params=["list", "hashed"])
 def place(request, monkeypatch):
     """Both ways to find a cell's place."""
-    if request.param == "search":
+    if request.param == "hashed":
         monkeypatch.setattr(cells, "LARGEST_LIST", 0)
 
 
@@ -84,6 +85,23 @@ def test_sums_of_many_rewards(weighted):
         # In the order in which they first come.
         _, first = np.unique(codes, return_index=True)
         np.testing.assert_array_equal(sums["codes"], codes[np.sort(first)])
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("rewards", [(1, 3), (3, 1), (2, 2), (SLOTS, 3), (4, SLOTS)])
+def test_parts_with_other_rewards_merge_in_any_order(rewards):
+    """Slots of the two sides differ in number and in order, and cells are on one side only."""
+    first, second = (rows(seed, count, size=60) for seed, count in enumerate(rewards))
+    backwards = gd.Transitions(*(column[::-1] for column in _columns(second)), terminated=second.terminated[::-1])  # pyright: ignore[reportOptionalSubscript]
+    for left, right in ((first, second), (second, first), (first, backwards)):
+        merged = merged_cells(CODES, counted(left), counted(right))
+        assert as_dictionary(merged) == by_hand(first, second)
+        assert np.isnan(merged["slot_reward"][merged["slot_rows"] == 0]).all()
+
+
+def test_only_slots_that_are_used_are_kept():
+    assert counted(rows(0, 2))["slot_rows"].shape[1] == 2
+    assert counted(rows(0, 40))["slot_rows"].shape[1] == SLOTS
 
 
 def test_the_usual_outcome_of_a_pair():

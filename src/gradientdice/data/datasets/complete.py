@@ -34,7 +34,7 @@ def complete(raw: Raw) -> Transitions:
 def _complete(raw: Raw) -> Transitions:
     books = _with_codes(raw)
     if not raw.as_written:
-        _with_plain_shapes(raw)
+        _with_plain_shapes(raw, books)
         _with_ends(raw)
     if "next_states" not in raw.columns:
         for name in (name for name in FLAGS if name in raw.columns):  # they may be words
@@ -50,7 +50,7 @@ def _complete(raw: Raw) -> Transitions:
 
 
 def _with_codes(raw: Raw) -> dict[str, Any]:
-    """Makes codes of words; returns the code books."""
+    """Makes codes of words; returns the code books, beside those that the source has."""
     books: dict[str, Any] = dict(raw.books)
     for name, fields in (("action", ("actions",)), ("state", STATES)):
         book = code_book(f"{name}s", *(raw.columns.get(field) for field in fields))
@@ -71,7 +71,7 @@ def _require_words(field: str, codes: np.ndarray) -> None:
         raise InputError(f"{field} has no value in row {row}. Fill or drop such rows.")
 
 
-def _with_plain_shapes(raw: Raw) -> None:
+def _with_plain_shapes(raw: Raw, books: dict[str, Any]) -> None:
     columns = raw.columns
     for name in STATES:
         if name in columns:
@@ -84,7 +84,12 @@ def _with_plain_shapes(raw: Raw) -> None:
         columns["actions"] = actions[:, 0]
     elif _is_one_hot(actions):
         columns["actions"] = actions.argmax(axis=1)
-        raw.notes.append(f"one-hot actions became the numbers 0 to {actions.shape[1] - 1}")
+        names = books.pop("action_columns", None)
+        if names is None:
+            raw.notes.append(f"one-hot actions became the numbers 0 to {actions.shape[1] - 1}")
+        else:
+            books["action_names"] = names
+            raw.notes.append(f"one-hot actions became codes: {listed(names)}")
     states = columns["states"]
     if states.ndim == 2 and states.shape[1] == 1 and states.dtype.kind in "iu":
         for name in (name for name in STATES if name in columns):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradientdice.data.datasets.labels import Labels, state_books
 from gradientdice.data.datasets.observations import as_numpy, joined
 from gradientdice.data.datasets.raw import Raw
 from gradientdice.errors import InputError
@@ -40,7 +41,9 @@ def from_episodes(place: str, episodes: Iterable[Episode]) -> Raw:
     """
     found: dict[str, list[np.ndarray]] = {}
     dropped = 0
+    books: dict[str, Labels] = {}
     for number, episode in enumerate(episodes):
+        books = state_books(episode.observations) if number == 0 else books
         columns = _rows(number, episode)
         dropped += len(as_numpy(episode.rewards)) - len(columns["rewards"])
         for name, array in columns.items():
@@ -62,7 +65,7 @@ def from_episodes(place: str, episodes: Iterable[Episode]) -> Raw:
                 f"{place}: {name} of episode {odd} have the shape {parts[odd].shape[1:]}, those of the first "
                 f"{parts[0].shape[1:]}."
             )
-    return Raw(place, {name: np.concatenate(parts) for name, parts in found.items()}, notes)
+    return Raw(place, {name: np.concatenate(parts) for name, parts in found.items()}, notes, books=books)
 
 
 def _rows(number: int, episode: Episode) -> dict[str, np.ndarray]:

@@ -12,7 +12,7 @@ from gradientdice.data.datasets import tables
 from gradientdice.data.datasets.complete import complete
 from gradientdice.data.datasets.raw import Raw
 from gradientdice.data.files.csv import CSV
-from gradientdice.data.files.reading import as_path, is_folder, kind_of
+from gradientdice.data.files.reading import as_path, is_folder, kind_of, reason
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.extras import frameworks_of
@@ -60,7 +60,13 @@ def load(
         raise InputError(f"csv must be gradientdice.CSV(…), not {csv!r:.60}.")
     if isinstance(source, Transitions):
         return source
-    return complete(_read(source, columns, csv, ends))
+    try:
+        return complete(_read(source, columns, csv, ends))
+    except InputError:
+        raise
+    except Exception as error:  # an object of another library fails in any way
+        what = source if isinstance(source, (str, os.PathLike)) else f"the {type(source).__name__}"
+        raise InputError(f"{what} cannot be read as a log ({reason(error)}).") from error
 
 
 def _read(source: Any, columns: Any, csv: CSV | None, ends: str | None) -> Raw:

@@ -100,6 +100,11 @@ def resolve(place: object, present: Sequence[str], columns: Any) -> Naming:
                 guessed.append(field)
     for field in REQUIRED:
         if field not in names and field != "next_states":
+            own = next((name for habit in HABITS[field] for name in _spelled(habit, present)), None)
+            if own is not None:
+                raise InputError(
+                    f"columns gives {own!r} to another field, and {place} has no other column for {field}."
+                )
             raise InputError(
                 f"{place} lacks the field {field!r}; {nearest(field, present)}. If it has another name there, say so: "
                 f"columns={{{field!r}: '…'}}."
@@ -123,6 +128,13 @@ def checked(columns: Any) -> tuple[dict[str, str | tuple[str, ...]], set[str]]:
         if not isinstance(field, str) or not (isinstance(name, str) or several):
             raise wrong
         plain[field] = name if isinstance(name, str) else tuple(name)
+    needed = [field for field in REQUIRED if field in left_out and field != "next_states"]
+    if needed:
+        raise InputError(f"columns says that the log has no {needed[0]}, without which there is no answer.")
+    taken = [name for chosen in plain.values() for name in ((chosen,) if isinstance(chosen, str) else chosen)]
+    twice = [name for name in taken if taken.count(name) > 1]
+    if twice:
+        raise InputError(f"columns names {twice[0]!r} twice: each column is one field, or one part of one.")
     unknown = sorted((set(plain) | left_out) - set(KNOWN))
     if unknown:
         raise InputError(f"columns names {unknown[0]!r}, which is no field of a log; the fields are {list(ARRAYS)}.")

@@ -24,6 +24,8 @@ def joined(name: str, value: Any) -> np.ndarray:
         parts = [joined(f"{name}[{number}]", part) for number, part in enumerate(value)]
     else:
         return flat(name, as_array(name, as_numpy(value)))
+    if any(not part.ndim or len(part) != len(parts[0]) for part in parts):
+        raise InputError(f"The parts of {name} must be arrays of one length, with one row per transition.")
     return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
 

@@ -16,7 +16,7 @@ class Raw:
         notes: what was guessed or changed on the way here, in phrases.
         as_written: whether the names are all the library's own, in a file: it is then read as it stands, bit for bit.
         done: whether `terminated` may be true at time limits too.
-        books: code books that were saved with the log.
+        books: words of codes and of columns: those of the source, and those that were saved with the log.
     """
 
     place: str

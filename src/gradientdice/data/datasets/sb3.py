@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradientdice.data.datasets.labels import state_books
 from gradientdice.data.datasets.observations import joined
 from gradientdice.data.datasets.raw import Raw
 from gradientdice.errors import InputError, require_choice
@@ -70,7 +71,8 @@ def _replay(buffer: Any) -> Raw:
             notes.append(f"{int((~keep).sum()):,} rows of episodes whose beginning was overwritten were dropped")
     last = np.append(environment[1:] != environment[:-1], True)
     columns["truncated"] |= last & ~done  # what the buffer ends with goes on
-    return Raw(REPLAY, {name: array[keep] for name, array in columns.items()}, notes)
+    books = state_books(_by_environment(buffer.observations, order[:1]))
+    return Raw(REPLAY, {name: array[keep] for name, array in columns.items()}, notes, books=books)
 
 
 def _rollout(buffer: Any, ends: str | None) -> Raw:
@@ -114,7 +116,7 @@ def _rollout(buffer: Any, ends: str | None) -> Raw:
         notes.append("actions were clipped to their bounds, as the environment gets them; log-probabilities left out")
     else:
         columns["behavior_log_probs"] = column(buffer.log_probs).reshape(-1)
-    return Raw(ROLLOUT, columns, notes)
+    return Raw(ROLLOUT, columns, notes, books=state_books(column(buffer.observations)))
 
 
 def _by_environment(values: Any, order: np.ndarray) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradientdice.data.datasets import labels
 from gradientdice.data.datasets.episodes import Episode, from_episodes
 from gradientdice.data.datasets.names import Naming, resolve
 from gradientdice.data.datasets.observations import joined
@@ -23,6 +24,8 @@ from gradientdice.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# The fields whose numbers have names, and what holds these.
+LABELLED = {"states": "state_columns", "actions": "action_columns"}
 # column names by key -> arrays by key
 Reader = Callable[[dict[str, str]], dict[str, np.ndarray]]
 
@@ -37,14 +40,16 @@ def from_file(path: Path, columns: Any, csv: CSV | None) -> Raw:
         return from_arrow_table(str(path), guarded(path, what, lambda: json_lines.read_table(path)), columns)
     _, present = read_columns(path, {}, csv)
     naming = resolve(path, present, columns)
-    rewards = str(naming.names["rewards"])
-    if kind == ".parquet" and guarded(path, "a readable Parquet file", lambda: parquet.has_lists(path, rewards)):
+    types = guarded(path, "a readable Parquet file", lambda: parquet.types_of(path)) if kind == ".parquet" else {}
+    if _is_list(types.get(str(naming.names["rewards"]))):
         return from_arrow_table(str(path), guarded(path, "Parquet", lambda: parquet.read_table(path)), columns)
     as_written = not naming.guessed and set(naming.names) <= set(ARRAYS) and "next_states" in naming.names
-    books = {name: name for name in BOOKS} if as_written else {}
+    # What is saved of a column does not hold for another that was named in its place.
+    books = {name: name for name, field in BOOKS.items() if as_written and naming.names[field] == field}
     raw = _named(str(path), naming, lambda names: read_columns(path, names | books, csv)[0])
     raw.as_written = as_written
-    raw.books = {name: raw.columns.pop(name).tolist() for name in books if name in raw.columns}
+    raw.books |= _struct_labels(naming, types)
+    raw.books |= {name: raw.columns.pop(name).tolist() for name in books if name in raw.columns}
     lost = [field for field in naming.names if field not in raw.columns]
     if lost:
         raise InputError(f"{path}: the column of {lost[0]} went away while the file was read. Read it again.")
@@ -53,16 +58,27 @@ def from_file(path: Path, columns: Any, csv: CSV | None) -> Raw:
 
 def from_arrow_table(place: str, table: pa.Table, columns: Any) -> Raw:
     """An Arrow table; where the rewards are lists each row is an episode."""
-    import pyarrow as pa
-
     if not table.num_rows:
         raise InputError(f"{place} has no rows.")
     naming = resolve(place, table.column_names, columns)
-    rewards = str(naming.names["rewards"])
-    kind = table.schema.field(rewards).type if rewards in table.column_names else None
-    if kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+    types = dict(zip(table.column_names, table.schema.types, strict=True))
+    if _is_list(types.get(str(naming.names["rewards"]))):
         return _episodes(place, table, naming)
-    return _named(place, naming, lambda names: filled(place, names, columns_of(place, table, names)))
+    raw = _named(place, naming, lambda names: filled(place, names, columns_of(place, table, names)))
+    raw.books |= _struct_labels(naming, types)
+    return raw
+
+
+def _is_list(kind: pa.DataType | None) -> bool:
+    import pyarrow as pa
+
+    return kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _struct_labels(naming: Naming, types: Mapping[str, pa.DataType]) -> dict[str, labels.Labels]:
+    """The names of the parts, where a column holds dictionaries."""
+    kinds = {book: types.get(str(naming.names[field])) for field, book in LABELLED.items()}
+    return _known({book: labels.of_struct(kind) for book, kind in kinds.items() if kind is not None})
 
 
 def from_mapping(place: str, mapping: Mapping[str, Any], columns: Any) -> Raw:
@@ -77,18 +93,33 @@ def from_mapping(place: str, mapping: Mapping[str, Any], columns: Any) -> Raw:
             found[key] = arrays[0] if len(arrays) == 1 else side_by_side(arrays)
         return found
 
-    return _named(place, naming, read)
+    raw = _named(place, naming, read)
+    values = {book: mapping.get(str(naming.names[field])) for field, book in LABELLED.items()}
+    raw.books |= _known({book: labels.of_value(value) for book, value in values.items()})
+    return raw
 
 
 def _named(place: str, naming: Naming, read: Reader) -> Raw:
     """The columns of each field; those of a field with several names side by side."""
     single = {field: name for field, name in naming.names.items() if isinstance(name, str)}
     columns = read(single)
-    for field, names in naming.names.items():
-        if not isinstance(names, str):
-            parts = read({f"{field}.{number}": name for number, name in enumerate(names)})
-            columns[field] = side_by_side(list(parts.values()))
-    return Raw(place, columns, naming.notes, done=naming.done)
+    books = {}
+    for field, chosen in naming.names.items():
+        names = (chosen,) if isinstance(chosen, str) else chosen
+        if isinstance(chosen, str):
+            parts = [columns[field]] if field in columns else []
+        else:
+            keys = {f"{field}.{number}": name for number, name in enumerate(names)}
+            found = read(keys)
+            parts = [found[key] for key in keys]
+            columns[field] = side_by_side(parts)
+        if parts and (named := LABELLED.get(field)):
+            books[named] = labels.of_columns(field, names, parts)
+    return Raw(place, columns, naming.notes, done=naming.done, books=_known(books))
+
+
+def _known(books: dict[str, labels.Labels | None]) -> dict[str, labels.Labels]:
+    return {name: book for name, book in books.items() if book is not None}
 
 
 def _episodes(place: str, table: pa.Table, naming: Naming) -> Raw:

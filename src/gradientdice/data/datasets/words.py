@@ -36,6 +36,12 @@ def code_book(name: str, *arrays: np.ndarray | None) -> tuple[str, ...] | None:
         )
     if not words:
         raise InputError(f"{name} holds empty texts only.")
+    lists = [word for word in words if word.strip()[:1] in ("[", "(", "{") and word.strip()[-1:] in ("]", ")", "}")]
+    if lists:
+        raise InputError(
+            f"{name} holds lists that were written as text, such as {min(lists)!r:.40}: write one column per number "
+            f"({name}_0, {name}_1, …), or save the log as Parquet."
+        )
     if all(word.isdecimal() for word in words):
         return tuple(sorted(words, key=int))
     return tuple(sorted(words))

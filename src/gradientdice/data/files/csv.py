@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Quotes are looked for in so many bytes.
 LOOKED_AT = 1 << 20
+# What other programs put between the values of a row.
+OTHERS = ("\t", ";", "|", ",")
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,10 @@ def read(path: Path, names: dict[str, str], options: CSV | None = None) -> Found
     # Opened once: another process may put another file in its place between the line of types and the table.
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
         types = type_line.read(path, stream)
+        _require_delimiter(path, stream, options or CSV())
         table = _table(stream, options or CSV(), header_only=not names)
+    if names and not table.num_rows:
+        raise InputError(f"{path} has no rows, only a header.")
     found = columns_of(path, table, names)
     for key, array in found.items():
         if names[key] in types:
@@ -82,6 +87,20 @@ def _table(stream: Any, options: CSV, header_only: bool) -> pa.Table:
         with csv.open_csv(stream, **settings) as reader:
             return reader.schema.empty_table()
     return csv.read_csv(stream, **settings)
+
+
+def _require_delimiter(path: Path, stream: Any, options: CSV) -> None:
+    """An error if the header has another delimiter than was said: each row would be a single value."""
+    place = stream.tell()
+    header = stream.read(LOOKED_AT).split(b"\n")[options.skip_rows : options.skip_rows + 1]
+    stream.seek(place)
+    if options.names is None and header and options.delimiter.encode() not in header[0]:
+        other = next((one for one in OTHERS if one.encode() in header[0]), None)
+        if other is not None:
+            raise InputError(
+                f"{path}: its columns seem to be separated by {other!r}. Say so: csv=gradientdice.CSV(delimiter="
+                f"{other!r}). Numbers need a decimal point."
+            )
 
 
 def _has_quotes(stream: Any, quote: str) -> bool:

@@ -14,17 +14,20 @@ import numpy as np
 
 from gradientdice.data.fields import BOOKS
 from gradientdice.data.files import checksums
-from gradientdice.data.files.reading import Found
+from gradientdice.data.files.reading import Found, guarded
 from gradientdice.data.files.vectors import parts_of, side_by_side
 from gradientdice.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyarrow.dataset import Fragment
+    from pyarrow.dataset import Dataset, Fragment, ParquetFileFormat
 
 BATCH_ROWS = 65_536
 # Whole numbers up to here are floats too.
 EXACT_BELOW = 2**53
+# How every Parquet file begins, and the names of what Arrow leaves out of a folder.
+MAGIC = b"PAR1"
+HIDDEN = (".", "_")
 # The code books in a file's metadata.
 CODES = b"gradientdice.names"
 
@@ -46,11 +49,11 @@ def read(path: Path, names: dict[str, str]) -> Found:
         elif name in folders:
             found[key] = np.concatenate([np.full(part.count_rows(), _folder_values(part)[name]) for part in fragments])
         elif key.startswith("initial_") and name in present:
-            _require_in_all(path, fragments, name)
+            require_in_all(path, fragments, name)
             found[key] = _spread(path, name, fragments)
         elif parts := parts_of(path, name, present):
             for part in parts:
-                _require_in_all(path, fragments, part)
+                require_in_all(path, fragments, part)
             columns = [_column(path, part, fragments) for part in parts]
             found[key] = columns[0] if parts == [name] else side_by_side(columns)
     if _versions(path, fragments) != before:
@@ -61,17 +64,76 @@ def read(path: Path, names: dict[str, str]) -> Found:
 def fragments_of(path: Path) -> list[Fragment]:
     """The files. A single one is opened once: another process may put another in its place between two columns."""
     import pyarrow as pa
+
+    if not path.is_dir():
+        single = _verified().make_fragment(pa.OSFile(str(path)))
+        require_counts(path, single)
+        return [single]
+    return opened(list(dataset_of(path).get_fragments()))
+
+
+def dataset_of(path: Path) -> Dataset:
+    """A file or a folder as a dataset; an error that names the first file that is no Parquet."""
     from pyarrow import dataset
 
-    # Files of the library have checksums; in others there is nothing to verify.
-    verified = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
-    kind = dataset.ParquetFileFormat(default_fragment_scan_options=verified)
-    if not path.is_dir():
-        return [kind.make_fragment(pa.OSFile(str(path)))]
-    fragments = list(dataset.dataset(path, format=kind, partitioning="hive").get_fragments())
-    if not fragments:
+    if path.is_dir():
+        _require_only_parquet(path)
+    options: Any = {"format": _verified(), "partitioning": "hive" if path.is_dir() else None}
+    try:
+        found = dataset.dataset(path, **options)
+    except Exception:
+        import pyarrow as pa
+
+        # With a schema given no file is read: those that can be listed can be tried one by one.
+        opened(list(dataset.dataset(path, schema=pa.schema([]), **options).get_fragments()))
+        raise
+    if not found.files:
         raise InputError(f"{path} is a folder without Parquet files.")
+    return found
+
+
+def _require_only_parquet(folder: Path) -> None:
+    """An error that names the first file of a folder, or of those in it, that is something else.
+
+    Arrow would first list all there are, for minutes where somebody gave the root of a disk.
+    """
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(HIDDEN))
+        for name in sorted(files):
+            path = Path(place) / name
+            if name.startswith(HIDDEN) or not path.is_file():
+                continue
+            with guarded(path, "a readable Parquet file", lambda path=path: path.open("rb")) as stream:
+                if stream.read(len(MAGIC)) != MAGIC:
+                    raise InputError(f"{path} is not a readable Parquet file: take it out of the folder.")
+
+
+def opened(fragments: list[Fragment]) -> list[Fragment]:
+    """The files themselves; an error that names the first whose description is damaged."""
+    for fragment in fragments:
+        if getattr(fragment, "path", ""):
+            guarded(
+                Path(fragment.path), "a readable Parquet file", lambda one=fragment: require_counts(Path(one.path), one)
+            )
     return fragments
+
+
+def require_counts(path: Path, fragment: Any) -> None:
+    """An error unless the numbers of rows in a file's description agree: a wrong one would leave rows out."""
+    if fragment.physical_schema is None or not hasattr(fragment, "metadata"):  # the first reads the description
+        return
+    about = fragment.metadata
+    # No look at the columns: a damaged description of one ends the whole process there.
+    if sum(about.row_group(number).num_rows for number in range(about.num_row_groups)) != about.num_rows:
+        raise InputError(f"{path} is damaged: the numbers of rows in its description differ.")
+
+
+def _verified() -> ParquetFileFormat:
+    """Files of the library have checksums; in others there is nothing to verify."""
+    from pyarrow import dataset
+
+    options = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+    return dataset.ParquetFileFormat(default_fragment_scan_options=options)
 
 
 def _versions(path: Path, fragments: list[Fragment]) -> list[tuple[int, int, int]]:
@@ -97,13 +159,13 @@ def _folder_values(fragment: Fragment) -> dict[str, Any]:
     return dataset.get_partition_keys(fragment.partition_expression)
 
 
-def _require_in_all(path: Path, fragments: list[Fragment], name: str) -> None:
+def require_in_all(path: object, fragments: list[Fragment], name: str) -> None:
     """An error if a file lacks this column that others have, or has it twice."""
     counts = [fragment.physical_schema.names.count(name) for fragment in fragments]
     if max(counts) > 1:
         raise InputError(f"{path} has two columns named {name!r}: rename or drop one of them.")
     if 0 in counts:
-        file = Path(fragments[counts.index(0)].path).name
+        file = Path(getattr(fragments[counts.index(0)], "path", "one of them")).name
         raise InputError(
             f"{path}: {file} lacks the column {name!r}, which other files of the folder have. Add it there, or read "
             "the files apart."
@@ -135,6 +197,8 @@ def _column(path: Path, name: str, fragments: list[Fragment]) -> np.ndarray:
         check.finish()
     if result is None:
         raise InputError(f"{path} has no rows.")
+    if start != rows:
+        raise InputError(f"{path} is damaged: its column {name} has {start} rows, not {rows}.")
     return result if hidden is None else np.ma.MaskedArray(result, hidden)
 
 
@@ -248,13 +312,10 @@ def _to_arrow(array: np.ndarray) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(pa.array(array.ravel()), array.shape[1])
 
 
-def has_lists(path: Path, name: str) -> bool:
-    """Whether a column of single numbers holds lists: each row is then an episode."""
-    import pyarrow as pa
-
+def types_of(path: Path) -> dict[str, pa.DataType]:
+    """What each column holds, in the first file of a folder."""
     schema = fragments_of(path)[0].physical_schema
-    kind = schema.field(name).type if name in schema.names else None
-    return kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind))
+    return dict(zip(schema.names, schema.types, strict=True))
 
 
 def read_table(path: Path) -> pa.Table:

@@ -87,6 +87,8 @@ def as_path(path: object) -> Path:
     """A file's name as a path; an error for anything else."""
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
         raise InputError(f"path must be a file's name, not {path!r:.60}.")
+    if isinstance(path, str) and "://" in path:
+        raise InputError(f"{path:.100} is an address, not a file: download it first, or mount it.")
     try:
         return Path(path)
     except TypeError as error:

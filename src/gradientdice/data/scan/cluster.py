@@ -14,7 +14,7 @@ from typing import Any
 
 from gradientdice.data.scan.log import ScannedLog
 from gradientdice.data.scan.parts import FramePart
-from gradientdice.data.scan.passes import Pass, Sums
+from gradientdice.data.scan.passes import Pass, Sums, part_sums
 
 # Blocks of two to this power parts are merged on the workers; each comes here as one.
 BLOCK_LEVEL = 3
@@ -80,7 +80,8 @@ def _part(shared: tuple[ScannedLog, Pass], content: Any, number: int, name: str)
     log, work = shared
     part = content if hasattr(content, "tables") else FramePart(content, name)
     alone = replace(log, parts=(part,), left_out={0: log.left_out.get(number, 0)})
-    return work.over(number, alone.batches(0, *work.fields))
+    # Other workers have the other cores.
+    return part_sums(alone, work, 0, alone.batches(0, *work.fields, threads=False), number)
 
 
 def _merge(shared: tuple[ScannedLog, Pass], left: Sums, right: Sums) -> Sums:

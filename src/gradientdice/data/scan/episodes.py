@@ -105,8 +105,10 @@ class EpisodePass(ABC):
                 total = self.merged(total, runs)
             else:
                 written.append((runs["run_ids"], runs["runs"]))
-        if self.spill is not None and written and part != PROBE:
-            self.spill.write(part, *(np.concatenate(column) for column in zip(*written, strict=True)))
+        if self.spill is not None and part != PROBE:
+            empty = (np.zeros(0, dtype=np.int64), np.zeros((0, 1)))
+            runs = (np.concatenate(column) for column in zip(*written, strict=True)) if written else empty
+            self.spill.write(part, *runs)
         return {**self.together(total, counter.sums()), **_runs(total)}
 
     def merged(self, left: Sums, right: Sums) -> Sums:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from gradientdice.data.datasets.names import checked
-from gradientdice.data.fields import ARRAYS, REQUIRED
-from gradientdice.data.files.parquet import code_book
-from gradientdice.data.files.reading import as_path, guarded, nearest, require_readable
-from gradientdice.data.scan.parts import PART_ROWS, ArrowPart, Batch, FramePart, Part, batches
+from gradientdice.data.datasets.names import HABITS, checked
+from gradientdice.data.fields import ARRAYS, BOOKS, REQUIRED
+from gradientdice.data.files.reading import nearest
+from gradientdice.data.scan.opening import Opened, open_arrow
+from gradientdice.data.scan.parts import ArrowPart, Batch, FramePart, Part, batches, version_of
 from gradientdice.data.scan.sample import Sampled, sampled
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count
@@ -30,32 +27,46 @@ BATCH_ROWS = 1 << 17
 SAMPLE_ROWS = 100_000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScannedLog:
-    """A log that is read in batches. `scan` makes it; `evaluate`, `compare`, `rank` and `select` take it.
+    """A log that is read in batches. `scan` makes it; `evaluate`, `compare`, `rank`, `select` and `sweep` take it.
 
     Attributes:
         parts: what is read by one process at a time.
         columns: field -> the name of its column, for the fields that the log has.
         batch_rows: about how many rows are in memory at a time.
         client: a Dask client whose workers read the parts; None reads them here.
-        action_names: the word of each action's code, where the log had words.
+        books: the words that the log has, by their field of `Transitions`: those of codes, and those of columns.
         left_out: part -> how many of its first rows count 0 times.
     """
 
     parts: tuple[Part, ...]
     columns: dict[str, str]
     batch_rows: int = BATCH_ROWS
-    client: Any = field(default=None, repr=False)
-    action_names: tuple[str, ...] | None = None
+    client: Any = None
+    books: dict[str, tuple[str, ...]] = field(default_factory=dict)
     left_out: Mapping[int, int] = field(default_factory=dict, repr=False)
 
-    def batches(self, part: int, *fields: str) -> Iterator[Batch]:
-        """The rows of one part, with the fields that every log has and those of the fields named that it has."""
+    @property
+    def action_names(self) -> tuple[str, ...] | None:
+        """The word of each action's code, where the log had words."""
+        return self.books.get("action_names")
+
+    def batches(self, part: int, *fields: str, threads: bool = True) -> Iterator[Batch]:
+        """The rows of one part, with the fields that every log has and those of the fields named that it has.
+
+        Args:
+            part: the number of the part.
+            fields: those to be read beside the ones that every log has.
+            threads: whether later batches are read by other threads while this one is used.
+        """
         wanted = {name: column for name, column in self.columns.items() if name in (*REQUIRED, *fields)}
-        found = batches(self.parts[part], wanted, self.batch_rows)
+        found = batches(self.parts[part], wanted, self.batch_rows, threads=threads)
         rows = self.left_out.get(part, 0)
         return found if rows == 0 else (batch.without_first(rows) for batch in found)
+
+    def __repr__(self) -> str:
+        return f"ScannedLog({len(self.parts):,} parts, columns={self.columns})"
 
     @cached_property
     def sample(self) -> Transitions:
@@ -118,28 +129,38 @@ def scan(
     if client is not None and not (hasattr(client, "submit") and hasattr(client, "gather")):
         raise InputError(f"client must be a distributed.Client, not {type(client).__name__}.")
     renamed, left_out = _one_column_each(columns)
+    wanted = {name: renamed.get(name, name) for name in ARRAYS if name not in left_out}
     if _is_dask_frame(source):
         if filter is not None:
             raise InputError("filter= is for files and Arrow datasets: filter the Dask frame itself.")
-        frame: Any = source
-        parts, present, words = _frame_parts(frame), [str(name) for name in frame.columns], None
-        place = "the Dask frame"
+        found = _open_frame(source)
     else:
-        place, dataset = _as_dataset(source)
-        _require_expression(filter)
-        parts, present, words = guarded(Path(place), "a readable dataset", lambda: _arrow_parts(dataset, filter))
-    wanted = {name: renamed.get(name, name) for name in ARRAYS if name not in left_out}
-    found = {name: column for name, column in wanted.items() if column in present}
+        found = open_arrow(source, filter, wanted.values())
+    there = {name: column for name, column in wanted.items() if column in found.present}
     for name in (*renamed, *REQUIRED):
-        if name not in found:
+        if name not in there:
             column = renamed.get(name, name)
             raise InputError(
-                f"{place} has no column {column!r}; {nearest(column, present)}. If {name} has another name there, say "
-                f"so: columns={{{name!r}: '…'}}."
+                f"{found.place} has no column {column!r}; {nearest(column, found.present)}. If {name} has another name "
+                f"there, say so: columns={{{name!r}: '…'}}."
             )
-    if not parts:
-        raise InputError(f"{place} has no rows{'' if filter is None else ' that the filter lets through'}.")
-    return ScannedLog(parts, found, batch_rows, client, None if words is None else tuple(words))
+    _require_no_other_name(found, there, left_out)
+    if not found.parts:
+        raise InputError(f"{found.place} has no rows{'' if filter is None else ' that the filter lets through'}.")
+    own = {name: book for name, book in found.books.items() if there.get(BOOKS[name]) == BOOKS[name]}
+    return ScannedLog(found.parts, there, batch_rows, client, own)
+
+
+def _require_no_other_name(found: Opened, there: dict[str, str], left_out: set[str]) -> None:
+    """An error if a column seems to be a field under another name: without it the answer would be another one."""
+    free = {column.lower(): column for column in found.present if column not in there.values()}
+    for name in ARRAYS:
+        column = next((free[habit] for habit in HABITS[name] if habit in free), None)
+        if name not in there and name not in left_out and column is not None:
+            raise InputError(
+                f"{found.place} has no column {name!r}, but {column!r}, which may be it. Say columns={{{name!r}: "
+                f"{column!r}}} if it is, and columns={{{name!r}: None}} if the log has no {name}."
+            )
 
 
 def _one_column_each(columns: Any) -> tuple[dict[str, str], set[str]]:
@@ -158,104 +179,30 @@ def _is_dask_frame(source: object) -> bool:
     return type(source).__module__.startswith(("dask.", "dask_expr.")) and hasattr(source, "to_delayed")
 
 
-def _frame_parts(frame: Any) -> tuple[Part, ...]:
-    return tuple(
+def _open_frame(frame: Any) -> Opened:
+    parts = tuple(
         FramePart(partition, f"partition {number} of the Dask frame")
         for number, partition in enumerate(frame.to_delayed())
     )
+    return Opened(parts, [str(name) for name in frame.columns], {}, "the Dask frame")
 
 
-def _as_dataset(source: Any) -> tuple[str, Dataset]:
-    """A dataset, and what to call it."""
-    import pyarrow as pa
-    from pyarrow import dataset
-
-    if isinstance(source, dataset.Dataset):
-        return "the dataset", source
-    if isinstance(source, pa.Table):
-        return "the table", dataset.dataset(source)
-    if not isinstance(source, (str, os.PathLike)):
-        raise InputError(
-            "source must be a Parquet file, a folder of them, a pyarrow dataset or table, or a Dask frame, not "
-            f"{type(source).__name__}."
-        )
-    place = as_path(source)
-    folder = require_readable(place)
-    if not folder and place.suffix != ".parquet":
-        raise InputError(
-            f"{place}: scan reads Parquet. Load the log and save it as .parquet, or give a pyarrow dataset of it."
-        )
-    verified = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
-    kind = dataset.ParquetFileFormat(default_fragment_scan_options=verified)
-    folders = "hive" if folder else None
-    return str(place), guarded(
-        place,
-        "a readable Parquet file or folder",
-        lambda: dataset.dataset(place, format=kind, partitioning=folders),
-    )
-
-
-def _require_expression(chosen: object) -> None:
-    """An error unless this is a filter, or None."""
-    from pyarrow import dataset
-
-    if chosen is not None and not isinstance(chosen, dataset.Expression):
-        raise InputError(
-            "filter must be an expression of pyarrow.dataset.field, such as field('day') >= 200, not "
-            f"{type(chosen).__name__}."
-        )
-
-
-def _arrow_parts(dataset: Dataset, chosen: Expression | None) -> tuple[tuple[Part, ...], list[str], list[str] | None]:
-    """The parts of a dataset, the names of its columns, and the words of its actions' codes."""
-    import pyarrow as pa
-
-    # Files may differ in the width of their numbers: the wider type holds for all.
-    fragments = list(dataset.get_fragments(filter=chosen))
-    schema = dataset.schema
-    if fragments:
-        schema = pa.unify_schemas([part.physical_schema for part in fragments], promote_options="permissive")
-        for name in dataset.schema.names:  # columns that the folders' names give
-            if name not in schema.names:
-                schema = schema.append(dataset.schema.field(name))
-    parts: list[Part] = []
-    for number, fragment in enumerate(fragments):
-        path = getattr(fragment, "path", "") or f"fragment {number} of the dataset"
-        for piece, groups in _pieces(fragment, chosen):
-            parts.append(ArrowPart(piece, schema, chosen, f"{path}{groups}"))
-    words = code_book("the log", fragments, "action_names") if fragments else None
-    return tuple(parts), schema.names, words
-
-
-def _pieces(fragment: Any, chosen: Expression | None) -> Iterator[tuple[Any, str]]:
-    """A file in pieces of some row groups each, and which they are."""
-    if not hasattr(fragment, "split_by_row_group"):
-        yield fragment, ""
-        return
-    waiting, rows = [], 0
-    for one in fragment.split_by_row_group(chosen):
-        group = one.row_groups[0]
-        if not group.num_rows:
+def require_unchanged(log: ScannedLog) -> None:
+    """An error if a file of the log is another one than when the log was opened, or is gone."""
+    seen: set[str] = set()
+    for part in log.parts:
+        if not isinstance(part, ArrowPart) or part.version is None or part.path in seen:
             continue
-        if waiting and rows + group.num_rows > PART_ROWS:
-            yield fragment.subset(row_group_ids=waiting), f" row groups {waiting[0]} to {waiting[-1]}"
-            waiting, rows = [], 0
-        waiting.append(group.id)
-        rows += group.num_rows
-    if waiting:
-        yield fragment.subset(row_group_ids=waiting), f" row groups {waiting[0]} to {waiting[-1]}"
+        seen.add(part.path)
+        found = version_of(part.path)
+        if found is None:
+            raise InputError(f"{part.path} is no longer there. Scan the log again.")
+        if found != part.version:
+            raise InputError(
+                f"{part.path} was changed after the log was opened, and some was read before that. Scan it again."
+            )
 
 
 def fingerprint(log: ScannedLog) -> list[list[Any]]:
     """What the log's parts are: their names and, of files, size and time of change."""
-    marks = []
-    for part in log.parts:
-        path = getattr(getattr(part, "fragment", None), "path", "")
-        found = os.stat(path) if path and os.path.exists(path) else None
-        marks.append([part.name, *((found.st_size, found.st_mtime_ns) if found else ())])
-    return marks
-
-
-def is_whole_number(array: np.ndarray) -> bool:
-    """Whether states or actions are single whole numbers."""
-    return array.ndim == 1 and array.dtype.kind in "iu"
+    return [[part.name, *(getattr(part, "version", None) or ())[1:]] for part in log.parts]

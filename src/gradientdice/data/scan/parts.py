@@ -7,6 +7,7 @@ them are reduced in one order wherever they are computed.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -71,8 +72,8 @@ class Part(Protocol):
         """Which part of which file this is, as it was when the log was opened."""
         ...
 
-    def tables(self, columns: list[str], batch_rows: int) -> Iterator[pa.Table]:
-        """Its rows as Arrow tables of about this many rows."""
+    def tables(self, columns: list[str], batch_rows: int, *, threads: bool) -> Iterator[pa.Table]:
+        """Its rows as Arrow tables of about this many rows, read by this thread alone or by Arrow's threads too."""
         ...
 
 
@@ -85,14 +86,21 @@ class ArrowPart:
         schema: the columns of the whole dataset: those of a file may have narrower types.
         filter: which rows are part of the log; None is all.
         name: see `Part`.
+        version: which file this was when the log was opened, see `version_of`.
     """
 
     fragment: Fragment
     schema: pa.Schema
     filter: Expression | None
     name: str
+    version: tuple[int, int, int] | None = None
 
-    def tables(self, columns: list[str], batch_rows: int) -> Iterator[pa.Table]:
+    @property
+    def path(self) -> str:
+        """The file; empty where there is none."""
+        return getattr(self.fragment, "path", "")
+
+    def tables(self, columns: list[str], batch_rows: int, *, threads: bool) -> Iterator[pa.Table]:
         """Its rows; only these columns are read, and row groups that the filter rules out are not."""
         import pyarrow as pa
 
@@ -102,6 +110,7 @@ class ArrowPart:
             filter=self.filter,
             batch_size=batch_rows,
             batch_readahead=READAHEAD,
+            use_threads=threads,
         )
         waiting, rows = [], 0
         for batch in scanner.to_batches():
@@ -127,8 +136,8 @@ class FramePart:
     partition: Any
     name: str
 
-    def tables(self, columns: list[str], batch_rows: int) -> Iterator[pa.Table]:
-        """Its rows."""
+    def tables(self, columns: list[str], batch_rows: int, *, threads: bool) -> Iterator[pa.Table]:
+        """Its rows, which Dask has read."""
         import pyarrow as pa
 
         frame = self.partition.compute() if hasattr(self.partition, "compute") else self.partition
@@ -136,15 +145,25 @@ class FramePart:
             yield pa.Table.from_pandas(frame.iloc[start : start + batch_rows][columns], preserve_index=False)
 
 
-def batches(part: Part, columns: dict[str, str], batch_rows: int) -> Iterator[Batch]:
+def version_of(path: str) -> tuple[int, int, int] | None:
+    """Which file this is: its number on the disk, its size and its time of change; None if it is not on a disk here."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def batches(part: Part, columns: dict[str, str], batch_rows: int, *, threads: bool) -> Iterator[Batch]:
     """The rows of a part as checked transitions.
 
     Args:
         part: the part.
         columns: field -> the name of its column, for the fields to be read.
         batch_rows: about how many rows a batch has.
+        threads: whether later batches are read by other threads while this one is used.
     """
-    tables, first, place = part.tables(list(columns.values()), batch_rows), 0, Path(part.name)
+    tables, first, place = part.tables(list(columns.values()), batch_rows, threads=threads), 0, Path(part.name)
     while True:
         table = guarded(place, "a readable part of a log", lambda: next(tables, None))
         if table is None:
@@ -161,18 +180,18 @@ def batches(part: Part, columns: dict[str, str], batch_rows: int) -> Iterator[Ba
 def _batch(place: Path, table: pa.Table, columns: dict[str, str], first: int) -> Batch:
     fields: dict[str, np.ndarray] = {}
     for key, name in columns.items():
-        column = table.column(name).combine_chunks()
         if key == "initial_states":
             continue
-        array = (
-            _named(column.to_pylist()) if key == "episodes" and _is_text(column) else from_arrow(place, name, column)
-        )
-        if np.ma.getmaskarray(array).any():
-            if key != "next_states":
-                row = first_bad_row(np.ma.getmaskarray(array))
-                raise InputError(f"the column {name} has no value in row {row}. Fill or drop such rows.")
-        else:
-            array = np.ma.getdata(array)
+        column = _whole(table, name)
+        words = key == "episodes" and _is_text(column) and not column.null_count
+        array = _named(column.to_pylist()) if words else from_arrow(place, name, column)
+        if isinstance(array, np.ma.MaskedArray):
+            hidden = np.ma.getmaskarray(array)
+            if hidden.any() and key != "next_states":
+                raise InputError(
+                    f"the column {name} has no value in row {first_bad_row(hidden)}. Fill or drop such rows."
+                )
+            array = array if hidden.any() else np.ma.getdata(array)
         fields[key] = array
     starts = _starts(place, table, columns.get("initial_states"))
     return Batch(BatchRows(**fields), starts, first)
@@ -192,9 +211,10 @@ def _starts(place: Path, table: pa.Table, name: str | None) -> np.ndarray | None
     states = from_arrow(place, name, column)
     if np.ma.getmaskarray(states).any():
         raise InputError(f"the column {name} has a row without a value. Fill or drop such rows.")
-    # Checked as any states are.
+    # Checked as those of any log are.
     states = np.ma.getdata(states)
-    return Transitions(states, np.zeros(len(states)), np.zeros(len(states)), states).states
+    row = np.zeros((1, *states.shape[1:]))
+    return Transitions(row, [0], [0.0], row, initial_states=states).initial_states
 
 
 def _whole(table: pa.Table, name: str) -> pa.Array:

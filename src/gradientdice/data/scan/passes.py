@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,13 +17,18 @@ from typing import Any, Protocol
 import numpy as np
 
 from gradientdice.checkpoint import load_checkpoint, save_checkpoint
-from gradientdice.data.scan.log import ScannedLog, fingerprint
-from gradientdice.data.scan.parts import Batch
+from gradientdice.data.scan.ahead import read_ahead
+from gradientdice.data.scan.log import ScannedLog, fingerprint, require_unchanged
+from gradientdice.data.scan.parts import Batch, BatchRows
+from gradientdice.errors import InputError
 from gradientdice.progress import working
+from gradientdice.provenance import provenance
 
 Sums = dict[str, np.ndarray]
-# The first rows of a log, summed, tell one policy, function class or fit from another.
-PROBE_ROWS = 64
+# So many rows from all over the log, summed, tell one policy, function class or fit from another.
+PROBE_ROWS = 10_000
+# So many batches that were read wait at most: enough for a thread that was held up, and little memory.
+WAITING = 3
 # The number of a part that is none.
 PROBE = -1
 
@@ -67,7 +73,7 @@ class Run:
         place = None if self.checkpoint is None else self.checkpoint / f"{work.name}.safetensors"
         identity = {} if place is None else _identity(log, work)
         done = 0 if place is None else tree.restore(load_checkpoint(place, identity))
-        with working(f"reading the log: {work.name}", len(log.parts), self.progress) as advance:
+        with working(f"reading the log: {work.name}", len(log.parts), self.progress) as advance, _unchanged(log):
             advance(done)
             for sums, level in _blocks(log, work, done):
                 tree.push(sums, level)
@@ -76,6 +82,18 @@ class Run:
                     save_checkpoint(place, tree.arrays(done), identity)
                 advance(1 << level)
         return tree.result()
+
+
+@contextmanager
+def _unchanged(log: ScannedLog) -> Iterator[None]:
+    """An error if files change before or while they are read: it explains any other that comes of that."""
+    require_unchanged(log)
+    try:
+        yield
+    except InputError:
+        require_unchanged(log)
+        raise
+    require_unchanged(log)
 
 
 class _Tree:
@@ -122,32 +140,85 @@ def _blocks(log: ScannedLog, work: Pass, done: int) -> Iterator[tuple[Sums, int]
 
         yield from blocks(log, work, done)
         return
-    for part in range(done, len(log.parts)):
-        yield part_sums(log, work, part), 0
+    parts = range(done, len(log.parts))
+    # A second thread reads while this one sums, also beyond a part's end.
+    with closing(read_ahead(_marked(log, work.fields, parts), WAITING)) as reading:
+        for part in parts:
+            yield part_sums(log, work, part, _next_part(reading)), 0
 
 
-def part_sums(log: ScannedLog, work: Pass, part: int) -> Sums:
-    """The sums of one part."""
-    return work.over(part, log.batches(part, *work.fields))
+def _marked(log: ScannedLog, fields: tuple[str, ...], parts: range) -> Iterator[Batch | None]:
+    """The batches of some parts, and None at the end of each."""
+    for part in parts:
+        yield from log.batches(part, *fields)
+        yield None
+
+
+def _next_part(reading: Iterator[Batch | None]) -> Iterator[Batch]:
+    """The batches up to the next end of a part."""
+    for batch in reading:
+        if batch is None:
+            return
+        yield batch
+
+
+def part_sums(log: ScannedLog, work: Pass, part: int, found: Iterator[Batch], number: int | None = None) -> Sums:
+    """The sums of one part; what is refused of a batch is said with its place in the log.
+
+    Args:
+        log: the log.
+        work: what is summed.
+        part: which part.
+        found: its batches.
+        number: the part's number where the log is a part of another one.
+    """
+    used: Batch | None = None
+
+    def batches() -> Iterator[Batch]:
+        nonlocal used
+        for batch in found:
+            used = batch
+            yield batch
+            used = None  # what goes wrong from here on is said by the reader
+
+    try:
+        return work.over(part if number is None else number, batches())
+    except InputError as error:
+        if used is None:
+            raise
+        raise InputError(f"{log.parts[part].name}, rows from {used.first} on: {error}") from error
 
 
 def _identity(log: ScannedLog, work: Pass) -> dict[str, Any]:
-    """What a checkpoint belongs to: the files, the batches, and what the pass makes of the first rows."""
+    """What a checkpoint belongs to: the files, the batches, and what the pass makes of a sample of the rows."""
+    versions = provenance()["versions"]
     return {
         "pass": work.name,
         "log": hashlib.sha256(repr(fingerprint(log)).encode()).hexdigest(),
         "columns": sorted(log.columns.items()),
         "batch_rows": log.batch_rows,
+        "versions": {name: versions[name] for name in ("gradientdice", "numpy")},
         "policy, functions or settings": _probe(log, work),
     }
 
 
 def _probe(log: ScannedLog, work: Pass) -> str:
-    few = ScannedLog(log.parts, log.columns, PROBE_ROWS)
-    batch = next(iter(few.batches(0, *work.fields)))
     found = hashlib.sha256()
-    for name, array in sorted(work.over(PROBE, iter([batch])).items()):
+    for name, array in sorted(work.over(PROBE, iter([_some_rows(log)])).items()):
         # Rounded, since sums may differ in their last digits from one processor to another.
         rounded = array.astype(np.float32) if array.dtype.kind == "f" else array
         found.update(name.encode() + np.ascontiguousarray(rounded).tobytes())
     return found.hexdigest()
+
+
+def _some_rows(log: ScannedLog) -> Batch:
+    """Rows from all over the log, in its order."""
+    sample = log.sample
+    rows = np.unique(np.linspace(0, len(sample) - 1, PROBE_ROWS).astype(np.int64))
+    fields = {name: getattr(sample, name) for name in log.columns if name != "initial_states"}
+    starts = sample.initial_states
+    return Batch(
+        BatchRows(**{name: array[rows] for name, array in fields.items()}),
+        None if starts is None else starts[:PROBE_ROWS],
+        0,
+    )

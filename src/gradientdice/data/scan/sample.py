@@ -9,6 +9,7 @@ import numpy as np
 
 from gradientdice.data.fields import ARRAYS
 from gradientdice.data.transitions import Transitions
+from gradientdice.errors import InputError
 
 if TYPE_CHECKING:
     from gradientdice.data.scan.log import ScannedLog
@@ -38,7 +39,9 @@ def sampled(log: ScannedLog, most: int) -> Sampled:
     """
     everything = _first_rows(log, range(len(log.parts)), most)
     if everything is not None:
-        return Sampled(_together([_joined(everything)]), {})
+        if not everything:
+            raise InputError("The log has no rows, or none that its filter lets through.")
+        return Sampled(_together(log, [_joined(everything)]), {})
     chosen = np.unique(np.linspace(0, len(log.parts) - 1, PLACES).astype(np.int64))
     each = -(-most // len(chosen))
     runs = []
@@ -53,7 +56,7 @@ def sampled(log: ScannedLog, most: int) -> Sampled:
     heads = [(part, _head(run, each)) for part, run in runs]
     begun = [run for part, head in heads if len((run := _from_first_start(head, first=part == 0))["rewards"])]
     taken = {part: len(head["rewards"]) for part, head in heads}
-    return Sampled(_together(begun or [head for _, head in heads]), taken)
+    return Sampled(_together(log, begun or [head for _, head in heads]), taken)
 
 
 def _first_rows(log: ScannedLog, parts: range, most: int) -> list[Batch] | None:
@@ -88,6 +91,7 @@ def _from_first_start(run: dict[str, np.ndarray], first: bool) -> dict[str, np.n
     return {name: array if name == "initial_states" else array[later] for name, array in run.items()}
 
 
-def _together(runs: list[dict[str, np.ndarray]]) -> Transitions:
+def _together(log: ScannedLog, runs: list[dict[str, np.ndarray]]) -> Transitions:
     names = {name for run in runs for name in run}
-    return Transitions(**{name: np.concatenate([run[name] for run in runs if name in run]) for name in names})
+    columns = {name: np.concatenate([run[name] for run in runs if name in run]) for name in names}
+    return Transitions(**columns, **log.books)

@@ -18,14 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from gradientdice.accelerator import in_thread
 from gradientdice.effort import Effort
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
 from gradientdice.estimators.doubly_robust.linear_pair import LinearPair, linear_pair
 from gradientdice.estimators.doubly_robust.ridge_scores import RidgeScores, ridge_scores
-from gradientdice.estimators.doubly_robust.simulation import simulation_for, without_simulation
+from gradientdice.estimators.doubly_robust.simulation import begin_simulation, simulation_for, without_simulation
 from gradientdice.estimators.doubly_robust.trial import Candidate, Trial
 from gradientdice.estimators.doubly_robust.value_candidates import (
     MODEL,
@@ -37,6 +39,7 @@ from gradientdice.functions.kernel import RandomFourier
 from gradientdice.inference.bellman import BellmanForms, KernelBellmanLoss
 from gradientdice.inference.room import margin
 from gradientdice.policies import Policy, SamplingPolicy
+from gradientdice.problem.folds import Folds
 from gradientdice.problem.problem import Problem, num_actions_of
 from gradientdice.progress import working
 
@@ -140,13 +143,17 @@ def search_functions(
     log = problem.design_of(functions, _chunk_rows(functions), CACHE_BYTES)
     found = []
     with working("ratios, values, answers", 2 + len(discounts), problem.progress) as advance:
+        coarse, judging = folds.coarser(MODEL_FOLDS), partial(_judge, problem, folds)
+        if log.devices is not None:
+            # While a GPU starts and compiles, threads do what does not ask the policy.
+            judging = in_thread(judging)
+            if simulate is not None:
+                begin_simulation(problem, coarse)
         paths = ridge_scores(log, folds, discounts, RIDGES)
         advance(1)
-        model = None if simulate is None else simulate(problem, discounts, folds.coarser(MODEL_FOLDS), problem.effort)
+        model = None if simulate is None else simulate(problem, discounts, coarse, problem.effort)
         advance(1)
-        judge = problem.once_for_policies(
-            ("bellman", num_actions_of(policy)), lambda: KernelBellmanLoss(data, policy, folds)
-        )
+        judge = judging()
         for number, path in enumerate(paths):
             models = () if model is None else model.by_discount[number]
             values = ValueCandidates.of(data, folds, path, models)
@@ -159,6 +166,13 @@ def search_functions(
             found.append(replace(search, pair=linear_pair(log, path, models, search.chosen)) if pairs else search)
             advance(1)
     return found
+
+
+def _judge(problem: Problem, folds: Folds) -> KernelBellmanLoss:
+    data, policy = problem.data, problem.policy
+    return problem.once_for_policies(
+        ("bellman", num_actions_of(policy)), lambda: KernelBellmanLoss(data, policy, folds)
+    )
 
 
 def mixed_features(problem: Problem) -> RandomFourier:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gradientdice.effort import Effort
 from gradientdice.estimators.doubly_robust.value_candidates import Simulation
 from gradientdice.estimators.model.needs import can_simulate
+from gradientdice.problem.folds import Folds
 from gradientdice.problem.problem import Problem
 
 
@@ -16,6 +17,13 @@ def simulation_for(problem: Problem) -> Simulation | None:
     from gradientdice.estimators.model.values import simulated_values
 
     return simulated_values
+
+
+def begin_simulation(problem: Problem, folds: Folds) -> None:
+    """Begins to learn the dynamics while something else is computed on a GPU: compiling is what both wait for."""
+    from gradientdice.estimators.model.values import begin_learning
+
+    begin_learning(problem, folds, problem.effort)
 
 
 def without_simulation(problem: Problem) -> str:

@@ -120,6 +120,7 @@ class Trial:
             mean_ratio=mass + (1 - share) * float(path.absorbing_ratio[number]),
             bellman=True,
             left=self.own.left_share if apart and self.own is not None else None,
+            outlived=self._outlived(mass) if apart else None,
         )
         stats = {"condition_number": path.condition_number[number], "num_features": path.num_features}
         answer = Answer(
@@ -144,6 +145,17 @@ class Trial:
             undirected,
             weights.mean(axis=0),
         )
+
+    def _outlived(self, mass: float) -> float | None:
+        """By what factor ratio and model disagree on how much of the policy's time is before an end.
+
+        Where the target survives for longer than the log's episodes, a ratio can miss most of that time, and with it
+        what it should correct.
+        """
+        if self.own is None or self.path.discount == 1 or not self.problem.data.ended.any():
+            return None
+        one, other = max(mass, 0.0), self.own.lasting
+        return max(one, other) / min(one, other) if min(one, other) > 0 else math.inf
 
     def _weights(self, ratio: np.ndarray, among: Sequence[int] | None) -> np.ndarray:
         mass = self.problem.row_share(self.path.discount) * ratio

@@ -78,6 +78,11 @@ class SimulatedValues(Protocol):
         """The share of simulated steps that would have left the log's range."""
         ...
 
+    @property
+    def lasting(self) -> Sequence[float]:
+        """For each discount the discounted share of the policy's time before an end."""
+        ...
+
     def notes(self, number: int) -> tuple[str, ...]:
         """What the reader should know at one of the discounts."""
         ...
@@ -101,16 +106,18 @@ class OwnValue:
         value: the policy's value in the model.
         spread: its standard deviation over the networks.
         left_share: the share of simulated steps that would have left the log's range.
+        lasting: the discounted share of the policy's time before an end.
     """
 
     value: float
     spread: float
     left_share: float
+    lasting: float
 
     @classmethod
     def of(cls, model: SimulatedValues, number: int) -> OwnValue:
         """At one of the model's discounts."""
-        return cls(model.values[number], model.spreads[number], model.left_share)
+        return cls(model.values[number], model.spreads[number], model.left_share, model.lasting[number])
 
 
 @dataclass(frozen=True, eq=False)

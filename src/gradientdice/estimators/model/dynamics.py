@@ -24,6 +24,7 @@ from gradientdice.estimators.model.settings import ModelSettings
 from gradientdice.estimators.model.training import Samples, batches_of, train
 from gradientdice.problem.folds import Folds
 from gradientdice.problem.problem import Problem
+from gradientdice.solvers.stochastic.devices import shared_evenly
 
 # Of the rows that a fold's networks may see, this share is held out to stop early and to measure the noise.
 HELD_OUT_SHARE = 0.1
@@ -148,7 +149,9 @@ def learn_dynamics(problem: Problem, encoding: Encoding, folds: Folds, settings:
     checks, drawn = np.stack([unseen for _, unseen in rows]), np.stack(batches)
     base = [_base(samples, seen, weights, encoding.ends) for seen, _ in rows]
     first = first_networks(np.stack(base), settings.width, rng)
-    networks, outputs = train(first, samples, drawn, checks, encoding.ends)
+    # Several devices train as many networks each, where they divide them.
+    first, drawn, checks_placed = shared_evenly((first, drawn, checks))
+    networks, outputs = train(first, samples, drawn, checks_placed, encoding.ends)
     errors = _held_out_errors(np.asarray(outputs), samples, checks, encoding.state_size)
     grouped = errors.reshape(folds.count, settings.members, *errors.shape[1:])
     noise = np.stack([_noise(own[..., :-1]) for own in grouped])

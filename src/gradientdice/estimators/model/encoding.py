@@ -17,9 +17,9 @@ import numpy as np
 from jaxtyping import Float, Num
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, first_bad_row
 from gradientdice.estimators.model.training import Samples
 from gradientdice.functions.kernel import as_inputs, input_scaling
+from gradientdice.functions.tabular import require_discrete
 from gradientdice.policies import Policy
 
 # Simulated states and rewards may leave the log's range by this share of it before they are held back: a bound at the
@@ -75,7 +75,7 @@ class Encoding:
         """The encoding of a log."""
         center, scale, num_actions = input_scaling(data, policy)
         if num_actions is not None:
-            _require_discrete(data.actions, num_actions)
+            require_discrete(data.actions, num_actions)
         size = data.states[0].size
         counted, moved = data.row_weights > 0, ~data.ended & (data.row_weights > 0)
         before = (as_inputs(data.states, None) - center[:size]) / scale[:size]
@@ -182,12 +182,3 @@ def _has_last_states(data: Transitions, before: np.ndarray, after: np.ndarray, c
 def _spread(values: Float[np.ndarray, "n k"], size: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
     spread = values.std(axis=0)
     return np.where(spread > ROUNDING * size, spread, 0.0)
-
-
-def _require_discrete(actions: np.ndarray, count: int) -> None:
-    if actions.ndim != 1 or actions.dtype.kind not in "iu":
-        raise InputError("The policy has discrete actions, so that actions must be whole numbers of shape (n,).")
-    outside = (actions < 0) | (actions >= count)
-    if outside.any():
-        row = first_bad_row(outside)
-        raise InputError(f"actions must lie in 0 to {count - 1}; row {row} is {actions[row]}.")

@@ -38,6 +38,19 @@ def truncated_returns(paths: Paths, discount: float) -> tuple[Float[np.ndarray, 
     return total, factor
 
 
+def lasting_share(paths: Paths, discount: float, long: int) -> float:
+    """The share of the policy's time, discounted, that is before an end: (1−γ) Σ γᵗ P(no end before t).
+
+    Of the long paths, which start where episodes do; those that reach the horizon are taken to go on.
+    """
+    if discount == 1:
+        return 1.0
+    ended = np.logical_or.accumulate(paths.ended[:, :, :long], axis=0)
+    alive = np.concatenate([[1.0], 1.0 - ended.mean(axis=(1, 2), dtype=np.float64)])
+    factors = discount ** np.arange(len(alive))
+    return float((1 - discount) * factors[:-1] @ alive[:-1] + factors[-1] * alive[-1])
+
+
 @dataclass(frozen=True, eq=False)
 class ReturnSamples:
     """What is known of V at the simulated states, those of a fold's networks together.

@@ -7,7 +7,6 @@ untrained network's among them.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +15,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int
 
+from gradientdice.compiling import quickly_compiled
 from gradientdice.estimators.model.network import Network
 
 BLOCKS = 20
@@ -54,7 +54,7 @@ def scored(network: Network, samples: Samples, logistic: bool) -> Float[Array, "
     return jnp.mean(errors / jnp.maximum(samples.weights.sum(axis=0), 1.0))
 
 
-@partial(jax.jit, static_argnames=("logistic",))
+@quickly_compiled(static_argnames=("logistic",))
 def train(
     networks: Network,
     samples: Samples,

@@ -17,14 +17,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from gradientdice.accelerator import in_thread
+from gradientdice.compiling import on_processor
 from gradientdice.data.transitions import Transitions
 from gradientdice.effort import Effort
 from gradientdice.errors import starts_missing
-from gradientdice.estimators.model.dynamics import learn_dynamics
+from gradientdice.estimators.model.dynamics import Dynamics, learn_dynamics
 from gradientdice.estimators.model.encoding import Encoding
 from gradientdice.estimators.model.fitted_value import FittedValues, fit_values
 from gradientdice.estimators.model.needs import require_simulated
-from gradientdice.estimators.model.returns import ReturnSamples, truncated_returns
+from gradientdice.estimators.model.returns import ReturnSamples, lasting_share, truncated_returns
 from gradientdice.estimators.model.row_paths import Continuation, RowValues, row_values
 from gradientdice.estimators.model.settings import SETTINGS
 from gradientdice.estimators.model.simulation import Paths, simulate
@@ -59,6 +61,8 @@ class ModelValues:
         spreads: the standard deviation of that value over the networks.
         left_share: the share of simulated steps that would have left the log's range.
         error_share: the share of the variance of changes and rewards that the networks do not predict.
+        lasting: for each discount the share of the policy's time, discounted, that is before an end; 1 at discount 1,
+            where ended episodes start again.
     """
 
     by_discount: list[list[HeldOutQ]]
@@ -66,6 +70,7 @@ class ModelValues:
     spreads: list[float]
     left_share: float
     error_share: float
+    lasting: list[float]
 
     def notes(self, number: int) -> tuple[str, ...]:
         """What the reader should know of the value at one of the discounts."""
@@ -94,26 +99,46 @@ def simulated_values(problem: Problem, discounts: Sequence[float], folds: Folds,
     data, settings = problem.data, SETTINGS[effort]
     if data.start_states is None and (data.ended.any() or min(discounts) < 1):
         raise starts_missing(min(discounts))
+    begun = problem.once(_begun(effort, folds), lambda: None)
     dynamics = problem.once_for_policies(
         ("dynamics", num_actions_of(policy), effort, folds.count),
-        lambda: learn_dynamics(problem, Encoding.of(data, policy), folds, settings),
+        lambda: _learned(problem, folds, effort) if begun is None else begun(),
     )
     encoding, settings = dynamics.encoding, settings.shared_by(problem.sharers)
     starts = Starts.draw(data, encoding, folds, settings, problem.seed)
-    paths = simulate(dynamics, policy, starts, problem.seed)
-    samples = ReturnSamples.of(paths, folds.count, discounts)
-    fitted = fit_values(samples, encoding, discounts, settings, problem.seed)
-    networks = [_own_values(paths, fitted, discounts, number, starts.long) for number in range(len(discounts))]
-    values = [float(own.mean()) for own in networks]
-    continuation = Continuation.of(fitted, discounts, values, starts.restarts[:: settings.members])
-    found = row_values(dynamics, continuation, policy, problem, folds, settings.lengths_for(len(data)))
+    # Many small steps with a call of the policy between them: for a GPU that is waiting, unless they are one program.
+    with on_processor(not policy.jax):
+        paths = simulate(dynamics, policy, starts, problem.seed)
+        samples = ReturnSamples.of(paths, folds.count, discounts)
+        fitted = fit_values(samples, encoding, discounts, settings, problem.seed)
+        networks = [_own_values(paths, fitted, discounts, number, starts.long) for number in range(len(discounts))]
+        values = [float(own.mean()) for own in networks]
+        continuation = Continuation.of(fitted, discounts, values, starts.restarts[:: settings.members])
+        found = row_values(dynamics, continuation, policy, problem, folds, settings.lengths_for(len(data)))
     return ModelValues(
         [[_held_out(data, rows, number, discount) for rows in found] for number, discount in enumerate(discounts)],
         values,
         [float(own.std(ddof=1)) if len(own) > 1 else 0.0 for own in networks],
         paths.left_share,
         dynamics.error_share,
+        [lasting_share(paths, discount, starts.long) for discount in discounts],
     )
+
+
+def begin_learning(problem: Problem, folds: Folds, effort: Effort) -> None:
+    """Learns the dynamics in another thread; `simulated_values` of the same problem then waits for them.
+
+    The policy is not asked for it, so that nobody's policy is called from two threads.
+    """
+    problem.once(_begun(effort, folds), lambda: in_thread(lambda: _learned(problem, folds, effort)))
+
+
+def _begun(effort: Effort, folds: Folds) -> tuple[str, Effort, int]:
+    return "dynamics begun", effort, folds.count
+
+
+def _learned(problem: Problem, folds: Folds, effort: Effort) -> Dynamics:
+    return learn_dynamics(problem, Encoding.of(problem.data, problem.policy), folds, SETTINGS[effort])
 
 
 def _held_out(data: Transitions, found: RowValues, number: int, discount: float) -> HeldOutQ:

@@ -29,6 +29,8 @@ from gradientdice.progress import tracked
 
 # A batch of draws has no more numbers than this in one array: some tens of megabytes.
 BATCH_NUMBERS = 4_000_000
+# A share of so many draws is known to a tenth of a percent; more would take hours and change nothing.
+MOST_DRAWS = 1_000_000
 # Solving each of 4,000 draws takes some ten seconds at most up to here: states of a table; units × features², the
 # numbers that each draw's moments are a sum of.
 MOST_STATES = 300
@@ -130,7 +132,7 @@ def posterior(
     """
     settings = _Settings(
         require_number("discount", discount, low=0, high=1),
-        require_count("draws", draws, low=100),
+        require_count("draws", draws, low=100, high=MOST_DRAWS),
         require_number("prior", prior, low=0, open_low=True),
         require_count("seed", seed, low=0),
     )
@@ -151,6 +153,9 @@ def _named(policy: Any) -> dict[str, Policy]:
         return {"policy": policy}
     if not policy:
         raise InputError("posterior needs at least one policy: give a policy, or {name: policy, …}.")
+    for name in policy:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"The names of policies must be texts that are not empty, not {name!r:.60}.")
     return dict(policy)
 
 

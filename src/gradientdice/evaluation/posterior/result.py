@@ -137,7 +137,7 @@ class PosteriorRanking(Mapping[str, Posterior]):
     def difference(self, name: str, other: str) -> Posterior:
         """The posterior of one policy's value less another's."""
         for known in (name, other):
-            if known not in self:
+            if not isinstance(known, str) or known not in self:
                 raise InputError(f"There is no policy {known!r:.60}: the names are {', '.join(map(str, self))}.")
         one, two = self[name], self[other]
         return Posterior(one.draws - two.draws, one.value - two.value, one.discount, one.model, one.notes)

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from gradientdice.arrays import as_floats
-from gradientdice.errors import InputError, require_number
+from gradientdice.errors import InputError, require_choice, require_number
 from gradientdice.estimators.returns.points import StepFunction, monotone
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ class ReturnDistribution:
     def cdf(self, x: ArrayLike) -> np.ndarray | float:
         """The probability of a return of at most x."""
         values = as_floats("x", x)
+        if np.isnan(values).any():
+            raise InputError("x has a NaN: give returns.")
         place = np.searchsorted(self.function.points, values, side="right")
         found = np.concatenate([[0.0], self.function.cdf])[place]
         return float(found) if found.ndim == 0 else found
@@ -189,11 +191,12 @@ def _level(p: float) -> float:
 
 
 def _measure(what: str, p: float | None) -> Callable[[StepFunction], float]:
+    require_choice("what", what, "mean", "variance", "quantile", "cvar")
     if what in ("quantile", "cvar"):
         if p is None:
             raise InputError(f'interval("{what}", p) needs p, a probability.')
         level = _level(p)
         return lambda function: getattr(function, what)(level)
-    if what not in ("mean", "variance"):
-        raise InputError(f'what must be "mean", "variance", "quantile" or "cvar", not {what!r:.60}.')
+    if p is not None:
+        raise InputError(f'interval("{what}") has no p: leave it out, or ask for "quantile" or "cvar".')
     return lambda function: getattr(function, what)

@@ -9,13 +9,15 @@ from gradientdice.errors import InputError
 from gradientdice.estimators.answer import Estimator
 from gradientdice.estimators.doubly_robust.automatic import Automatic
 from gradientdice.estimators.saddle.estimator import SaddleEstimator
+from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.estimators.value.lstdq import LSTDQ
+from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.scan.features import linear_estimates
 from gradientdice.evaluation.scan.questions import Question, ScannedEstimates
 from gradientdice.evaluation.scan.searched import is_searched, searched_estimates
 from gradientdice.evaluation.scan.table import table_estimates, table_of
-from gradientdice.functions import LinearFunctions, Tabular
+from gradientdice.functions import MLP, LinearFunctions, Tabular
 from gradientdice.policies import TabularPolicy
 from gradientdice.problem.scan.asked import Asked
 from gradientdice.solvers.closed_form import ClosedForm
@@ -24,9 +26,11 @@ from gradientdice.solvers.closed_form import ClosedForm
 def evaluate_scanned(questions: Sequence[Question], intervals: Intervals, solver: Any = None) -> ScannedEstimates:
     """The answers for a scanned log."""
     if not (solver is None or isinstance(solver, ClosedForm)):
+        return ScannedEstimates([_learned(question, intervals, solver) for question in questions], {})
+    if isinstance(questions[0].asked.functions, MLP):
         raise InputError(
-            f"{type(solver).__name__} needs the log in memory; a scanned log is solved in closed form. Leave solver= "
-            "out, or use it on log.sample."
+            "Networks of a scanned log need a solver that reads minibatches: give solver=PrimalDual(…). Without one, "
+            "train on log.sample, which gives an interval too."
         )
     for question in questions:
         require_scannable(question.estimator)
@@ -50,10 +54,34 @@ def require_scannable(estimator: Estimator) -> None:
         )
 
 
+def _learned(question: Question, intervals: Intervals, solver: Any) -> Estimate:
+    # Training needs JAX.
+    from gradientdice.evaluation.scan.learned import learned_estimate
+    from gradientdice.solvers.stochastic.primal_dual import PrimalDual
+
+    if not isinstance(solver, PrimalDual):
+        raise InputError(
+            f"{type(solver).__name__} needs the log in memory. A scanned log is solved in closed form, which needs no "
+            "solver=, or by PrimalDual; or use log.sample."
+        )
+    asked, estimator = question.asked, question.estimator
+    require_scannable(estimator)
+    if isinstance(estimator, LSTDQ):
+        raise InputError("LSTDQ has a closed form only: leave solver= out.")
+    used = GradientDICE(estimator.discount) if isinstance(estimator, Automatic) else estimator
+    if asked.functions is None:
+        raise InputError(
+            "PrimalDual on a scanned log needs functions=: LinearFeatures(…), RandomFourier(…) or MLP(…). A table is "
+            "solved from counts: leave solver= out."
+        )
+    return learned_estimate(asked, used, intervals, solver)
+
+
 def _functions(asked: Asked) -> LinearFunctions:
     if asked.functions is None:
         raise InputError(
             "The states of the scanned log are whole numbers, and too many for a table. Give functions=: "
             "LinearFeatures(…), or RandomFourier(…), which is scaled to a sample of the log; or evaluate log.sample."
         )
+    assert not isinstance(asked.functions, MLP)
     return asked.functions

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradientdice.data.scan.passes import Sums
 from gradientdice.errors import InputError
-from gradientdice.estimators.answer import Answer
+from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.evaluation.assumptions import ROW_TESTS, assumption_checks, enough_observations, repeats
 from gradientdice.evaluation.difference import Compared, difference
 from gradientdice.evaluation.estimate import Estimate
@@ -33,7 +33,7 @@ from gradientdice.inference.influence import Influence
 from gradientdice.inference.intervals import NormalInterval
 from gradientdice.inference.joint_shares import NOTHING, JointShares
 from gradientdice.inference.mass import MassSums
-from gradientdice.inference.movement import Movement
+from gradientdice.inference.movement import Movement, mean_movements
 from gradientdice.inference.possible import PossibleRange
 from gradientdice.inference.scan.scorers import Scorer
 from gradientdice.inference.scan.seen import SeenBehavior
@@ -106,6 +106,25 @@ def scanned_estimate(
     return assembled(answer, whole, facts, estimator, intervals, made)
 
 
+def estimate_without_interval(
+    asked: Asked, estimator: Estimator, answer: Answer, intervals: Intervals, found: tuple[Sums, MassSums, str]
+) -> Estimate:
+    """An estimate from an answer that has no influence values.
+
+    Args:
+        asked: what was asked.
+        estimator: what answered.
+        answer: with its evidence complete.
+        intervals: what was asked for.
+        found: the sums of a pass, how the target's mass is spread, and the solver in words.
+    """
+    sums, mass, solver = found
+    seen = Seen(sums, JointShares(()), 0, None, mass, (), (), ())
+    facts = _facts(asked, seen, estimator.discount, answer, intervals.confidence)
+    made = provenance(seed=asked.seed, solver=solver, rows=facts.rows)
+    return assembled(answer, None, facts, estimator, intervals, made)
+
+
 def alike_starts(scorer: Scorer, place: int, first: Sums, scored: Scored) -> int | None:
     """How many initial states there are, if they are few and alike, as they may be by chance; else None.
 
@@ -130,15 +149,13 @@ def _few(count: int, varied: bool) -> int | None:
     return count if not varied and 1 < count < KNOWN_STARTS else None
 
 
-def moved(scored: Scored, place: int) -> tuple[Movement, ...]:
-    """The mean of every coordinate of the states, in the log and under the target."""
-    sums: Sums = scored.sums or {}
+def moved(scored: Scored, place: int, names: tuple[str, ...] | None) -> tuple[Movement, ...]:
+    """The mean of every coordinate of the states, in the log and under the target; `names` are the columns' own."""
+    sums = scored.sums or {}
     if f"moved.{place}" not in sums:
         return ()
     logged, target = (row[1:] / (row[0] or 1.0) for row in sums[f"moved.{place}"])
-    return tuple(
-        Movement(f"state[{k}], mean", float(a), float(b)) for k, (a, b) in enumerate(zip(logged, target, strict=True))
-    )
+    return mean_movements("state", names, np.stack([logged, target]))
 
 
 def with_behaviors(

@@ -66,7 +66,8 @@ def linear_estimates(
         answer = replace(answer, evidence=replace(answer.evidence, misfit=_misfit(problem, scorer)))
         alike = alike_starts(scorer, place, sums, scored)
         checks, notes = tests.found(question, answer, scorer)
-        seen = Seen(sums, scored.joint, place + 1, alike, scored.masses[place], moved(scored, place), checks, notes)
+        moves = moved(scored, place, asked.log.books.get("state_columns"))
+        seen = Seen(sums, scored.joint, place + 1, alike, scored.masses[place], moves, checks, notes)
         estimates.append(scanned_estimate(question, problem, answer, intervals, seen))
     return with_behaviors(estimates, sides, columns, scored)
 

@@ -61,7 +61,9 @@ class PairRows:
 
     def scores(self, data: Transitions) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         """τ, and r + γV' − Q: where ended episodes restart, V' after an end is left out."""
-        ratio, q, following = predictions(self.ratio_params, self.value_params, self.features.rows(data))
+        parts = [predictions(self.ratio_params, self.value_params, design) for _, design in self.features.chunks(data)]
+        parts = parts or [(np.zeros(0),) * 3]  # of a batch without rows
+        ratio, q, following = (np.concatenate(own) for own in zip(*parts, strict=True))
         return self.share * ratio, self.residual(data, q, following)
 
     def residual(

@@ -103,7 +103,7 @@ def searched_estimates(questions: Sequence[Question], intervals: Intervals) -> S
             place + 1,
             alike_starts(scorer, place, sums, scored),
             scored.masses[place],
-            moved(scored, place),
+            moved(scored, place, asked.log.books.get("state_columns")),
             assumption_checks(own.problem, question.estimator, own.answer, ROW_TESTS),
             _notes(asked),
             own.search.chosen.distances,

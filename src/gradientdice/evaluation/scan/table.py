@@ -27,7 +27,8 @@ from gradientdice.policies import SamplingPolicy, TabularPolicy
 from gradientdice.problem.entrance import explained_starts
 from gradientdice.problem.problem import LARGEST_TABLE, Problem
 from gradientdice.problem.scan.asked import Asked, largest_reward, share_unit
-from gradientdice.problem.scan.cells import CellCodes, usual_rows
+from gradientdice.problem.scan.cell_counts import usual_rows
+from gradientdice.problem.scan.cells import CellCodes
 from gradientdice.problem.scan.counted import CountedLog
 from gradientdice.problem.scan.counts import CountPass, counted_log
 from gradientdice.problem.scan.extent import ExtentPass
@@ -82,6 +83,8 @@ def table_estimates(questions: Sequence[Question], table: Tabular, intervals: In
     answered, sides = _fitted(asked, sums, answered, [side for side in known if side is not None])
     columns = Columns.of(questions, [own.scorer for own in answered], sides)
     scored = _scored(asked, columns, sums)
+    words = {name: book for name, book in asked.log.books.items() if name in ("state_names", "state_columns")}
+    worded = replace(counted, **words)
     tests, estimates = SampleTests(table), []
     for place, (question, own) in enumerate(zip(questions, answered, strict=True)):
         first = by_discount[question.discount]
@@ -92,7 +95,7 @@ def table_estimates(questions: Sequence[Question], table: Tabular, intervals: In
             place + 1,
             alike_starts(own.scorer, place, first, scored),
             scored.masses[place],
-            movements(counted, own.answer.ratio, counted.row_weights),
+            movements(worded, own.answer.ratio, counted.row_weights),
             *tests.found(question, own.answer, own.scorer),
         )
         estimates.append(scanned_estimate(question, own.problem, own.answer, intervals, seen))

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gradientdice.arrays import as_array
 from gradientdice.data.transitions import Transitions
 from gradientdice.effort import Effort, require_effort
-from gradientdice.errors import InputError, require_choice, starts_missing
+from gradientdice.errors import InputError, first_bad_row, require_choice, starts_missing
 from gradientdice.estimators.answer import Estimator
 from gradientdice.estimators.doubly_robust.search import searching
 from gradientdice.evaluation.estimate import Estimate
@@ -143,7 +144,7 @@ def _room(
 
 def _groups(data: Transitions, by: ArrayLike, of: str) -> list[Group]:
     """The groups that labels make of the initial states, or of the rows."""
-    labels = np.asarray(by)
+    labels = _as_labels(by)
     if labels.ndim != 1:
         raise InputError(f"by must have one dimension, a label for each of the {of}, not shape {labels.shape}.")
     starts = data.start_states
@@ -163,3 +164,19 @@ def _groups(data: Transitions, by: ArrayLike, of: str) -> list[Group]:
     groups = [Group(name, index == number) for number, name in enumerate(names.tolist())]
     # A group that counts 0 times has no value.
     return [group for group in groups if weights[group.members].any()]
+
+
+def _as_labels(by: ArrayLike) -> np.ndarray:
+    """Labels as an array: texts, numbers or dates; an error if one is missing, as NaN or None, or something else."""
+    labels = as_array("by", by, copy=False)
+    missing = np.isnan(labels) if labels.dtype.kind == "f" else np.isnat(labels) if labels.dtype.kind in "mM" else None
+    if labels.dtype.kind == "O":
+        missing = np.array([not isinstance(label, str) for label in labels.flat]).reshape(labels.shape)
+        labels = labels if missing.any() else labels.astype(str)
+    if labels.dtype.kind in "cV" or (missing is not None and missing.any()):
+        row = first_bad_row(missing) if missing is not None and missing.ndim else 0
+        raise InputError(
+            f"by must have a label for each of them, a text, a number or a date, first not in row {row}. Name what is "
+            "missing, or drop such rows."
+        )
+    return labels

@@ -75,7 +75,7 @@ class Watch:
 
     def due(self, step: int) -> bool:
         """Whether it is time for a look."""
-        return step // self.every > self._looked
+        return require_count("step", step, low=0) // self.every > self._looked
 
     def look(self, step: int, agent: Any) -> bool:
         """Evaluates the policy as it is now; returns whether training should go on.
@@ -84,11 +84,12 @@ class Watch:
             step: how many steps it has been trained.
             agent: whatever `gradientdice.policy` makes a policy of.
         """
-        self._looked = step // self.every
+        self._looked = require_count("step", step, low=0) // self.every
+        policy = as_policy(agent, deterministic=self.deterministic)
         try:
             estimate = evaluate(
                 self.data,
-                as_policy(agent, deterministic=self.deterministic),
+                policy,
                 discount=self.discount,
                 effort=self.effort,
                 seed=self.seed,

@@ -80,7 +80,8 @@ class ScorePass(EpisodePass):
     def scores(self, batch: Batch) -> list[RowScores]:
         """What each scorer says of a batch, asked once."""
         if "scores" not in batch.made:
-            made: dict[str, Any] = {}
+            # A single one has nothing to share, and need not keep it.
+            made: dict[str, Any] | None = {} if len(self.scorers) > 1 else None
             batch.made["scores"] = [scorer.rows(batch.data, made) for scorer in self.scorers]
         return batch.made["scores"]
 

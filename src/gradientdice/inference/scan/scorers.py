@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -10,8 +11,10 @@ import numpy as np
 from jaxtyping import Float, Int, Num
 
 from gradientdice.data.transitions import Transitions
+from gradientdice.functions import FittedKernel
 from gradientdice.inference.influence import Influence, row_influence, start_direction
 from gradientdice.inference.small_samples import FittedPairs, PairRows
+from gradientdice.problem.design import Design
 from gradientdice.problem.moments import Moments
 from gradientdice.problem.scan.cells import CellCodes, CellPlaces
 from gradientdice.problem.scan.counted import CountedLog
@@ -180,14 +183,30 @@ class LinearScorer:
 
     def rows(self, data: Transitions, made: dict[str, Any] | None = None) -> RowScores:
         """The part of some rows; fits to the same features share these, one after the other."""
-        features, design = (made or {}).get("design", (None, None))
-        if features is not self.features or design is None:
-            design = self.features.rows(data)
-            if made is not None:
-                made["design"] = (self.features, design)
-        found = row_influence(self.fit, design)
-        shares = data.row_weights * (found.raw - self._mean()) / self.fit.moments.weight
-        return RowScores(self.row_share * found.ratio, shares, found.residual)
+        ratio, raw, residual = np.empty((3, len(data)))
+        for rows, design in self._chunks(data, made):
+            found = row_influence(self.fit, design)
+            ratio[rows], raw[rows], residual[rows] = found.ratio, found.raw, found.residual
+        shares = data.row_weights * (raw - self._mean) / self.fit.moments.weight
+        return RowScores(self.row_share * ratio, shares, residual)
+
+    def _chunks(self, data: Transitions, made: dict[str, Any] | None) -> Iterable[tuple[slice, Design]]:
+        """Feature rows, some at a time; all are kept only where another fit may want them."""
+        if made is None:
+            return self._made(data)
+        features, chunks = made.get("design", (None, ()))
+        if features is not self.features:
+            chunks = list(self._made(data))
+            made["design"] = (self.features, chunks)
+        return chunks
+
+    def _made(self, data: Transitions) -> Iterable[tuple[slice, Design]]:
+        # Features that a function gives would be sent to a device for nothing but a few products.
+        kernel = isinstance(self.features.functions, FittedKernel)
+        device = self.features.device_for(data) if kernel else None
+        if device is None:
+            return self.features.chunks(data)
+        return [(slice(None), self.features.on_device(data, device))]
 
     @property
     def has_starts(self) -> bool:
@@ -221,6 +240,7 @@ class LinearScorer:
         ended = scale * self.moments.next_gram[-1, :-1]
         return float(ended @ self.fit.solution.ratio_params), float(ended @ self.fit.adjoint.ratio)
 
+    @cached_property
     def _mean(self) -> float:
         """The mean of IF, before it is centred, over the log's rows: of moments alone, since it is quadratic in x."""
         fit, adjoint, used = self.fit, self.fit.adjoint, self.fit.moments

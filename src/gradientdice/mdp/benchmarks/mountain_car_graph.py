@@ -32,7 +32,8 @@ def mountain_car(positions: int = 17, velocities: int = 10, repeats: int = 5, po
         covariate shift, for the use.
     """
     counts = {"positions": positions, "velocities": velocities, "repeats": repeats, "points": points}
-    positions, velocities, repeats, points = (require_count(name, count) for name, count in counts.items())
+    # Within a thousand steps the car is at rest or has arrived; a thousand bins a side are a table for nobody.
+    positions, velocities, repeats, points = (require_count(name, count, high=1000) for name, count in counts.items())
     states = positions * velocities
     require_memory("The transitions", ACTIONS, states, states, remedy="Take fewer positions or velocities.")
     require_memory("The points", states, points, points, remedy="Take fewer points.")

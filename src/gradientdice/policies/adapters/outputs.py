@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Integer
 
+from gradientdice.arrays import require_memory
 from gradientdice.data.datasets.observations import as_numpy
 from gradientdice.errors import InputError, first_bad_row
 
@@ -18,7 +19,10 @@ def one_hot(actions: Integer[np.ndarray, " n"], num_actions: int) -> Float[np.nd
     if outside.any():
         row = first_bad_row(outside)
         raise InputError(f"The policy takes action {actions[row]} in row {row}, and there are {num_actions} actions.")
-    return np.eye(num_actions)[actions]
+    require_memory("the actions' probabilities", len(actions), num_actions, remedy="Number the actions from 0.")
+    found = np.zeros((len(actions), num_actions))
+    found[np.arange(len(actions)), actions] = 1.0
+    return found
 
 
 def softmax(logits: Float[np.ndarray, "n A"]) -> Float[np.ndarray, "n A"]:
@@ -32,7 +36,7 @@ def as_probabilities(
     returned: Any, num_actions: int, outputs: str | None, deterministic: bool | None
 ) -> Float[np.ndarray, "n A"]:
     """What a network returned for a batch of states, as probabilities; an error if it cannot be told what it is."""
-    if isinstance(returned, (tuple, list)) and not np.isscalar(returned[0]) and len(returned) == 2:
+    if isinstance(returned, (tuple, list)) and len(returned) == 2 and not np.isscalar(returned[0]):
         raise InputError(
             "The network returns two things: wrap it in a function that returns only the actions' probabilities."
         )

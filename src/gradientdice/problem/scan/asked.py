@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gradientdice.atomic import temporary_folder
 from gradientdice.data.scan.episodes import EpisodePass, OutOfOrder
-from gradientdice.data.scan.log import ScannedLog
+from gradientdice.data.scan.log import ScannedLog, require_unchanged
 from gradientdice.data.scan.passes import Run, Sums
 from gradientdice.data.scan.spill import Spill
 from gradientdice.effort import Effort
-from gradientdice.errors import InputError, require_count
+from gradientdice.errors import InputError, require_count, require_flag
 from gradientdice.functions import MLP, LinearFunctions
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, StatePolicy
-from gradientdice.problem.entrance import require_functions, require_policy
+from gradientdice.problem.entrance import require_functions, require_policy, require_same_width
 from gradientdice.problem.problem import LARGEST_REWARD
 
 SumsPass = TypeVar("SumsPass", bound=EpisodePass)
@@ -31,7 +31,8 @@ class Asked:
     Attributes:
         log: the log.
         policy: the policy to evaluate.
-        functions: the function class; None is a table where states and actions are few whole numbers.
+        functions: the function class; None is a table where states and actions are few whole numbers. Networks are
+            for solvers that read minibatches.
         seed: for whatever is random.
         run: how passes are run.
         effort: how much work the search for functions may take.
@@ -39,7 +40,7 @@ class Asked:
 
     log: ScannedLog
     policy: StatePolicy
-    functions: LinearFunctions | None
+    functions: LinearFunctions | MLP | None
     seed: int
     run: Run
     effort: Effort = Effort.NORMAL
@@ -49,6 +50,11 @@ class Asked:
         """Whether the first state of each episode is an initial state: none are given, and rows are in time order."""
         columns = self.log.columns
         return "initial_states" not in columns and "episodes" in columns and self.log.sample.time_order is not None
+
+    @property
+    def has_spare_cores(self) -> bool:
+        """Whether a pass may use a second thread: a worker of a cluster has one core, and others beside it."""
+        return self.log.client is None
 
     def summed(self, make: Callable[[Spill | None], SumsPass]) -> Sums:
         """The sums of a pass over the whole log; where its episodes come in no order, by way of the disk."""
@@ -62,11 +68,12 @@ class Asked:
                     "episode, or read it on one machine (scan without client=)."
                 ) from None
         if self.run.checkpoint is not None:
-            return self._by_disk(make(Spill(self.run.checkpoint / f"{work.name}-episodes")))
-        with tempfile.TemporaryDirectory() as folder:
-            return self._by_disk(make(Spill(Path(folder))))
+            return self._by_disk(make, self.run.checkpoint / f"{work.name}-episodes")
+        with temporary_folder() as folder:
+            return self._by_disk(make, folder)
 
-    def _by_disk(self, work: EpisodePass) -> Sums:
+    def _by_disk(self, make: Callable[[Spill | None], SumsPass], folder: Path) -> Sums:
+        work = make(Spill(folder, len(self.log.parts)))
         return work.finished(self.run.sums(self.log, work))
 
 
@@ -77,6 +84,8 @@ def as_asked(
     require_policy(policy)
     require_functions(functions)
     require_count("seed", seed, low=0)
+    if run.progress is not None:
+        require_flag("progress", run.progress)
     if isinstance(policy, LoggedPolicy):
         raise InputError(
             "A LoggedPolicy has one row per transition in memory, which a scanned log has not: give the policy as a "
@@ -88,11 +97,8 @@ def as_asked(
             f"The log numbers its actions as {list(log.action_names)[:10]} and the policy as {list(words)[:10]}. Give "
             "the policy's probabilities in the log's order, or load the log, which numbers it anew."
         )
-    if isinstance(functions, MLP):
-        raise InputError(
-            "Networks need the log in memory. For a scanned log give LinearFeatures(…), RandomFourier(…) or "
-            "Tabular(…); or train on log.sample."
-        )
+    require_unchanged(log)
+    require_same_width(log.sample, policy)
     return Asked(log, policy, functions, seed, run, effort)
 
 
@@ -103,7 +109,7 @@ def share_unit(sums: Sums) -> float:
 
 def largest_reward(sums: Sums) -> float:
     """The largest |r| of the rows that count; an error if it is too large, or if none counts."""
-    if "reward_low" not in sums:
+    if "reward_low" not in sums or sums["totals"][0] <= 0:
         raise InputError("weights are all zero: at least one row must count.")
     largest = max(abs(float(sums["reward_low"][0])), abs(float(sums["reward_high"][0])))
     if largest > LARGEST_REWARD:

@@ -10,7 +10,8 @@ from jaxtyping import Float, Num
 from gradientdice.data.scan.parts import Batch
 from gradientdice.data.scan.passes import Sums
 from gradientdice.functions import Tabular
-from gradientdice.problem.scan.cells import CellCodes, CellCounter, merged_cells
+from gradientdice.problem.scan.cell_counts import CellCounter, merged_cells
+from gradientdice.problem.scan.cells import CellCodes
 from gradientdice.problem.scan.counted import CountedLog
 from gradientdice.problem.scan.facts import COLUMNS, FactsCounter, FactsPass
 

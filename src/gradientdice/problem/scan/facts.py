@@ -125,7 +125,9 @@ class FactsCounter:
             totals = (weights.sum(), weights @ rewards, weights @ rewards**2, (ended & counted).sum(), ended.sum())
             rewards = rewards[counted]
         else:
-            totals = (len(data), rewards.sum(), rewards @ rewards, ended.sum(), ended.sum())
+            ends = np.count_nonzero(ended)
+            # A product by BLAS would start threads, which wait for the cores that read the log.
+            totals = (len(data), rewards.sum(), np.square(rewards).sum(), ends, ends)
         if len(rewards):
             found |= {"reward_low": np.array([rewards.min()]), "reward_high": np.array([rewards.max()])}
         found["totals"] = np.array(totals, dtype=np.float64)

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.data.scan.log import ScannedLog
-from gradientdice.data.scan.parts import Batch
+from gradientdice.accelerator import closed_form_devices, may_have_devices
+from gradientdice.data.scan.log import BATCH_ROWS, ScannedLog
+from gradientdice.data.scan.parts import PART_ROWS, Batch
 from gradientdice.data.scan.passes import Run, Sums
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
-from gradientdice.functions import FeatureMap, LinearFunctions, Tabular
+from gradientdice.functions import MLP, FeatureMap, FittedKernel, LinearFeatures, LinearFunctions, Tabular
+from gradientdice.functions.device_features import DeviceFeatures
 from gradientdice.functions.kernel import unlogged_action_message
 from gradientdice.functions.rows import DenseRows, Rows, add_product
 from gradientdice.policies import Policy, SamplingPolicy, StatePolicy
 from gradientdice.problem.design import Design, LogFeatures, feature_rows, fit_functions
+from gradientdice.problem.device_sums import DeviceSums
 from gradientdice.problem.moments import Moments, MomentSums, weighted_sum
 from gradientdice.problem.scan.asked import Asked, as_asked
 from gradientdice.problem.scan.counts import CountPass, counted_log
 from gradientdice.problem.scan.facts import COLUMNS, FactsCounter, FactsPass
 from gradientdice.problem.scan.first import Make
+from gradientdice.problem.stream import BYTES
 
+# Features are made of so many rows at a time: with tens of features they stay in the processor's caches, and their
+# memory is used again for the next ones.
+CHUNK_ROWS = 1 << 12
+# Where nothing is drawn: to make a generator takes as long as some chunks' products.
+UNUSED = np.random.default_rng(0)
 # Sums over current rows; those over following rows are `next_gram`.
 OWN_SUMS = ("gram", "mean", "reward")
 
@@ -48,11 +59,39 @@ class BatchFeatures:
     state_type: np.dtype
     vectors: bool
 
+    def chunks(self, data: Transitions) -> Iterator[tuple[slice, Design]]:
+        """Which rows, and their feature rows, until all transitions have come."""
+        for first in range(0, len(data), CHUNK_ROWS):
+            rows = slice(first, first + CHUNK_ROWS)
+            yield rows, self._rows(data, self.functions, rows)
+
     def rows(self, data: Transitions) -> Design:
-        """The feature rows of some transitions."""
-        rng = self._rng(data.next_states)
+        """The feature rows of some transitions, all at once."""
+        return self._rows(data, self.functions, slice(None))
+
+    def on_device(self, data: Transitions, made: DeviceFeatures) -> Design:
+        """The feature rows of some transitions, made by a device all at once."""
+        return self._rows(data, made, slice(None))
+
+    def device_for(self, data: Transitions) -> DeviceFeatures | None:
+        """What makes the rows of batches like this one on a device; None for NumPy.
+
+        A policy that samples draws for each chunk, and another cut into chunks would be another draw.
+        """
+        functions = self.functions
+        if not (isinstance(functions, (LinearFeatures, FittedKernel)) and may_have_devices()):
+            return None
+        if isinstance(self.policy, SamplingPolicy):
+            return None
+        width, size = self._rows(data, functions, slice(0, 1)).width, min(len(data), BATCH_ROWS)
+        # Where a batch is full, its part goes on; two products of all rows, one sum of each, the rows of a batch.
+        total = PART_ROWS if len(data) >= BATCH_ROWS else len(data)
+        devices = closed_form_devices(4.0 * total * width**2, BYTES * 2 * (2 * width**2 + size * width))
+        return None if devices is None else DeviceFeatures.of(functions, devices, size)
+
+    def _rows(self, data: Transitions, functions: FeatureMap | DeviceFeatures, rows: slice) -> Design:
         known = LogFeatures(absorbing=self.absorbing)
-        return feature_rows(data, self.policy, self.functions, slice(None), rng, known)
+        return feature_rows(data, self.policy, functions, rows, self._rng(data.next_states[rows]), known)
 
     def starts(self, states: Num[np.ndarray, "m ..."]) -> Rows:
         """Those of some initial states, without the absorbing state's feature, which is 0."""
@@ -63,6 +102,8 @@ class BatchFeatures:
         return (numbers if self.vectors else numbers[:, 0]).astype(self.state_type)
 
     def _rng(self, states: np.ndarray) -> np.random.Generator:
+        if not isinstance(self.policy, SamplingPolicy):
+            return UNUSED
         return np.random.default_rng([self.seed, zlib.crc32(np.ascontiguousarray(states).tobytes())])
 
 
@@ -72,9 +113,11 @@ class MomentPass(FactsPass):
 
     Attributes:
         features: of batches; with a feature for the absorbing state if the log says where episodes end.
+        beside: whether products are formed in a thread of their own, beside the one that makes features.
     """
 
     features: BatchFeatures = field(kw_only=True)
+    beside: bool = field(kw_only=True)
 
     @property
     def kind(self) -> str:
@@ -100,8 +143,9 @@ class MomentPass(FactsPass):
 class _Counter(FactsCounter):
     def __init__(self, work: MomentPass) -> None:
         super().__init__(work)
-        self._features = work.features
-        self._sums: MomentSums | None = None
+        self._features, self._beside = work.features, work.beside
+        self._sums: MomentSums | DeviceSums | None = None
+        self._on_device: DeviceFeatures | None = None
         self._following = np.zeros((0, 0))
         policy = work.features.policy
         self._actions = np.zeros(0 if isinstance(policy, SamplingPolicy) else policy.num_actions)
@@ -109,25 +153,58 @@ class _Counter(FactsCounter):
     def add(self, batch: Batch) -> None:
         """Adds the rows of a batch."""
         super().add(batch)
-        design = self._features.rows(batch.data)
         if self._sums is None:
-            self._sums = MomentSums.zero(design.width)
-            self._following = np.zeros((design.width, design.width))
-        self._sums.add(design)
-        add_product(self._following, design.following, design.current, design.weights)
+            self._on_device = self._features.device_for(batch.data)
+        if self._on_device is not None:
+            self._add_chunk(self._features.on_device(batch.data, self._on_device))
+        else:
+            chunks = (design for _, design in self._features.chunks(batch.data))
+            if self._beside:
+                _for_each_beside(self._add_chunk, chunks)
+            else:
+                for design in chunks:
+                    self._add_chunk(design)
         actions = batch.data.actions
         if len(self._actions) and actions.ndim == 1 and actions.dtype.kind in "iu":
             known = (actions >= 0) & (actions < len(self._actions)) & (batch.data.row_weights > 0)
             self._actions += np.bincount(actions[known], minlength=len(self._actions))
 
+    def _add_chunk(self, design: Design) -> None:
+        own = self._sums = self._begun(design.width) if self._sums is None else self._sums
+        own.add(design)
+        if isinstance(own, MomentSums):
+            add_product(self._following, design.following, design.current, design.weights)
+
+    def _begun(self, width: int) -> MomentSums | DeviceSums:
+        if self._on_device is not None:
+            return DeviceSums(self._on_device.place.devices, width)
+        self._following = np.zeros((width, width))
+        return MomentSums.zero(width)
+
     def sums(self) -> Sums:
         """What they come to."""
         if self._sums is None:
             return super().sums()
-        moments = {name: getattr(self._sums, name) for name in OWN_SUMS}
+        own, following = self._sums, self._following
+        if isinstance(own, DeviceSums):
+            gram, following, mean, reward, total = own.totals(np.ones(1))
+            own = MomentSums(gram, mean, reward, total)
+        moments = {name: getattr(own, name) for name in OWN_SUMS}
         actions = {"actions": self._actions} if len(self._actions) else {}
-        weight = np.array([self._sums.weight])
-        return {**super().sums(), **moments, **actions, "next_gram": self._following, "weight": weight}
+        weight = np.array([own.weight])
+        return {**super().sums(), **moments, **actions, "next_gram": following, "weight": weight}
+
+
+def _for_each_beside(use: Callable[[Design], None], made: Iterator[Design]) -> None:
+    """Uses one after the other, in their order, in a second thread, while the next one is made in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        waiting: Future[None] | None = None
+        for one in made:
+            if waiting is not None:
+                waiting.result()
+            waiting = thread.submit(use, one)
+        if waiting is not None:
+            waiting.result()
 
 
 def whole_moments(features: BatchFeatures, sums: Sums, some: Transitions) -> tuple[Moments, BatchFeatures]:
@@ -150,7 +227,8 @@ def whole_moments(features: BatchFeatures, sums: Sums, some: Transitions) -> tup
         initial = sums["initial"] / weight
         initial = np.append(initial, 0.0) if features.absorbing else initial
         moments = replace(moments, initial=initial, initial_weight=weight)
-    return moments.with_log(features.functions, features.rows(some)), features
+    _, design = next(features.chunks(some))
+    return moments.with_log(features.functions, design), features
 
 
 def batch_features(asked: Asked, functions: LinearFunctions) -> BatchFeatures:
@@ -163,8 +241,8 @@ def batch_features(asked: Asked, functions: LinearFunctions) -> BatchFeatures:
 
 def moment_pass(asked: Asked, features: BatchFeatures) -> Make:
     """What makes a pass for moments, from where runs may be written and a discount."""
-    starts = asked.has_first_states
-    return lambda spill, discount: MomentPass(spill, discount, starts, features=features)
+    starts, beside = asked.has_first_states, asked.has_spare_cores
+    return lambda spill, discount: MomentPass(spill, discount, starts, features=features, beside=beside)
 
 
 def finished_moments(asked: Asked, features: BatchFeatures, sums: Sums) -> tuple[Moments, BatchFeatures]:
@@ -195,6 +273,8 @@ def moments_of_scan(log: ScannedLog, policy: Policy, functions: LinearFunctions,
     """The moments of a scanned log; see `Moments.from_transitions`."""
     if functions is None:
         raise InputError("functions is None: give LinearFeatures(…), RandomFourier(…) or Nystrom(…).")
+    if isinstance(functions, MLP):
+        raise InputError("Networks have no moments: give LinearFeatures(…), RandomFourier(…) or Tabular(…).")
     if isinstance(functions, Tabular):
         asked = as_asked(log, policy, functions, seed, Run())
         starts = asked.has_first_states

@@ -55,6 +55,13 @@ def spread(tree: Any) -> Any:
     return _place(tree, PartitionSpec("runs"))
 
 
+def shared_evenly(tree: Any) -> Any:
+    """Arrays whose first axis is shared among the devices if they are several and divide it; else as they are."""
+    lengths = {len(leaf) for leaf in jax.tree.leaves(tree)}
+    devices = len(jax.devices())
+    return spread(tree) if devices > 1 and all(length % devices == 0 for length in lengths) else tree
+
+
 def replicate(tree: Any) -> Any:
     """Arrays that every device has a copy of, if there are several."""
     return _place(tree, PartitionSpec())

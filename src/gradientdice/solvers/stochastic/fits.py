@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import Float
 
 from gradientdice.functions.mlp import MLP
 from gradientdice.problem.problem import Problem
@@ -79,7 +80,7 @@ def linear_fit(estimator: SaddleObjective, problem: Problem, solution: Solution)
     )
     own = problem.row_share(estimator.discount) * ratio[:n]
     unsolved = unsolved_share(estimator, problem.moments, solution.ratio_params)
-    solution = _judged(solution, problem, unsolved)
+    solution = judged(solution, problem.data.rewards, unsolved)
     return Fit(value, mean_ratio, solution, own, note=f"{NO_INTERVAL}; the closed form gives one")
 
 
@@ -89,7 +90,7 @@ def network_fit(estimator: SaddleObjective, problem: Problem, group: Group, outc
     ratio = np.asarray(estimator.ratio(predict(layers, problem.inputs.current[: len(problem.data)])))
     value, mean_ratio = (float(figure) for figure in outcome.curve[0, 0, -1])
     own = problem.row_share(estimator.discount) * ratio
-    solution = _judged(as_solution(group, outcome), problem, None)
+    solution = judged(as_solution(group, outcome), problem.data.rewards, None)
     return Fit(value, mean_ratio, solution, own, note=f"{NO_INTERVAL}; without a solver there is one")
 
 
@@ -100,9 +101,9 @@ def learned_fit(estimator: SaddleObjective, problem: Problem, group: Group, outc
     return linear_fit(estimator, problem, as_solution(group, outcome))
 
 
-def _judged(solution: Solution, problem: Problem, unsolved: float | None) -> Solution:
+def judged(solution: Solution, rewards: Float[np.ndarray, " n"], unsolved: float | None) -> Solution:
     """The solution with how far it was from its end: exactly where that is known, else by the value's drift."""
-    moved = None if solution.curve is None or unsolved is not None else drift(solution.curve, problem.data.rewards)
+    moved = None if solution.curve is None or unsolved is not None else drift(solution.curve, rewards)
     found = {"unsolved_share": unsolved, "drift": moved}
     stats = solution.stats | {name: figure for name, figure in found.items() if figure is not None}
     unfinished = (unsolved or 0.0) > UNSOLVED_ALARM or (moved or 0.0) > DRIFT_ALARM

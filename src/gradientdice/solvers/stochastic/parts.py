@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gradientdice.solvers.stochastic.devices import Workers, advances_together
+from gradientdice.solvers.stochastic.feed import Feed
 from gradientdice.solvers.stochastic.pieces import largest_divisor
 from gradientdice.solvers.stochastic.plan import Plan
 from gradientdice.solvers.stochastic.recorders import Recorder
@@ -26,7 +27,7 @@ class Group:
     """Cases that one program runs: its static plan, its data, and the numbers of each case."""
 
     plan: Plan
-    source: Source
+    source: Source | Feed
     recorder: Recorder
     hyper: dict[str, np.ndarray]
 

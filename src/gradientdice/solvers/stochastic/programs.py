@@ -76,6 +76,10 @@ class Compiled:
         self._key = plan.key()
         self._ready: dict[Any, Any] = {}
 
+    def given(self, source: Source) -> Compiled:
+        """The same with another source, of any shape."""
+        return Compiled(self._plan, self._material._replace(source=source), self._chunk)
+
     def start(self, shape: tuple[int, ...], seeds: np.ndarray) -> State:
         """The first states in NumPy, drawn on a CPU if there is one: the same seed then starts alike everywhere."""
         try:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from gradientdice.functions.mlp import MLP
 from gradientdice.problem.inputs import NetworkInputs
 from gradientdice.problem.problem import Problem
+from gradientdice.solvers.stochastic.feed import Feed
 from gradientdice.solvers.stochastic.function_class import FunctionClass
 from gradientdice.solvers.stochastic.linear import LinearClass
 from gradientdice.solvers.stochastic.network_source import NetworkSource
@@ -19,7 +20,7 @@ class Setup(NamedTuple):
     """All that a run needs beside its estimator, solver and seed."""
 
     functions: FunctionClass
-    source: Source
+    source: Source | Feed
     recorder: Recorder
 
 

@@ -15,9 +15,11 @@ import jax
 import numpy as np
 
 from gradientdice.checkpoint import load_checkpoint, save_checkpoint
+from gradientdice.data.scan.ahead import read_ahead
 from gradientdice.provenance import provenance
 from gradientdice.solvers.stochastic.binding import settings_of
 from gradientdice.solvers.stochastic.devices import replicate, spread
+from gradientdice.solvers.stochastic.feed import Feed
 from gradientdice.solvers.stochastic.function_class import Players
 from gradientdice.solvers.stochastic.learner import Runs, State
 from gradientdice.solvers.stochastic.parts import Group, Part
@@ -73,7 +75,9 @@ def run_part(group: Group, part: Part, request: Request) -> Outcome:
     seeds = np.asarray(request.seeds, dtype=np.uint32)[np.resize(part.seeds, part.num_seeds)]
     numbers = {name: array[cases] for name, array in group.hyper.items()}
     runs = Runs(replicate(numbers) if shared else spread(numbers), spread(seeds))
-    material = Material(replicate(group.source), replicate(group.recorder.select(cases)), runs)
+    feed = group.source if isinstance(group.source, Feed) else None
+    source = group.source.template(group.plan) if isinstance(group.source, Feed) else group.source
+    material = Material(replicate(source), replicate(group.recorder.select(cases)), runs)
     programs = Compiled(group.plan, material, part.chunk)
     state = spread(programs.start((part.num_cases,) if shared else (), seeds))
     file = None if request.checkpoint is None else _File(group, part, request, programs, state)
@@ -81,9 +85,11 @@ def run_part(group: Group, part: Part, request: Request) -> Outcome:
     found = None if file is None else file.load()
     if found is not None:
         done, curve, state = found
-    most = _portion_size(group.plan)
-    for blocks in _portions(group.plan, done, most):
-        state, records = programs.advance(blocks, most, state)
+    # What a feed reads is for one block.
+    most = _portion_size(group.plan) if feed is None else 1
+    portions = _portions(group.plan, done, most)
+    for blocks, fed in _with_programs(portions, programs, group.plan, feed, done):
+        state, records = fed.advance(blocks, most, state)
         curve += [np.asarray(record) for record in records]
         done += len(blocks)
         request.watch(_num_runs(part, shared) * len(blocks), _own(curve[-1], part, shared))
@@ -93,6 +99,18 @@ def run_part(group: Group, part: Part, request: Request) -> Outcome:
             raise CancelledError
     outcome = Outcome(state.kept.finite, np.stack(curve, axis=1), state.kept.diverged_at)
     return jax.tree.map(lambda leaf: _own(np.asarray(leaf), part, shared), outcome)
+
+
+def _with_programs(
+    portions: Iterator[list[tuple[int, int]]], programs: Compiled, plan: Plan, feed: Feed | None, done: int
+) -> Iterator[tuple[list[tuple[int, int]], Compiled]]:
+    """Each portion with the programs on its rows; those of the next one are read while it is trained on."""
+    if feed is None:
+        yield from ((blocks, programs) for blocks in portions)
+        return
+    sources = read_ahead(feed.sources(plan, done))
+    for blocks, source in zip(portions, sources, strict=False):
+        yield blocks, programs.given(replicate(source))
 
 
 def _num_runs(part: Part, shared: bool) -> int:
@@ -136,7 +154,7 @@ class _File:
             "hyper": {name: array.tolist() for name, array in group.hyper.items()},
             "seeds": [int(seed) for seed in request.seeds],
             "runs": [part.cases.tolist(), part.seeds.tolist(), part.num_cases, part.num_seeds],
-            "data": _digest((group.source, group.recorder)),
+            "data": _data_digest(group),
         }
 
     def load(self) -> tuple[int, list[np.ndarray], State] | None:
@@ -164,6 +182,12 @@ def _lasting(value: Any) -> str:
     if isinstance(value, (np.ndarray, jax.Array)):
         return _digest(value)
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+
+
+def _data_digest(group: Group) -> str:
+    if isinstance(group.source, Feed):
+        return group.source.identity + _digest(group.recorder)
+    return _digest((group.source, group.recorder))
 
 
 def _digest(tree: Any) -> str:

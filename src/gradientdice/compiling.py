@@ -1,0 +1,62 @@
+"""Programs that a GPU gets soon: XLA otherwise times many variants of each product, longer than most of them run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache, wraps
+from typing import Any
+
+# No timing of variants, and the library's products in place of generated ones.
+GPU_OPTIONS = {"xla_gpu_autotune_level": 0, "xla_gpu_enable_triton_gemm": False}
+# With so many cores a processor has done small work before a GPU's programs are compiled.
+ENOUGH_CORES = 8
+
+
+def quickly_compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`jax.jit` with these options and, on a GPU, those that compile quickly."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        import jax
+
+        plain = jax.jit(function, **options)
+        quick = jax.jit(function, compiler_options=GPU_OPTIONS, **options)
+
+        @wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            program = quick if jax.default_backend() != "cpu" and _known_options() else plain
+            return program(*arguments, **named)
+
+        return call
+
+    return decorate
+
+
+@contextmanager
+def on_processor(wanted: bool = True) -> Iterator[None]:
+    """JAX computes on the processor inside the `with` if it has another default device and the processor is fast."""
+    import jax
+
+    if not wanted or jax.default_backend() == "cpu" or (os.cpu_count() or 1) < ENOUGH_CORES:
+        yield
+        return
+    try:
+        place = jax.local_devices(backend="cpu")[0]
+    except RuntimeError:  # JAX was told to know none
+        yield
+        return
+    with jax.default_device(place):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _known_options() -> bool:
+    """Whether this version of XLA still knows the options."""
+    import jax
+
+    try:
+        jax.jit(lambda number: number, compiler_options=GPU_OPTIONS).lower(0.0).compile()
+    except Exception:  # whatever is wrong with them, the programs compile without
+        return False
+    return True

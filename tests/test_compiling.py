@@ -1,0 +1,51 @@
+"""Programs for a GPU, tried on the processor: they compute the same, and small work is sent where it is done sooner."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from gradientdice import compiling
+from gradientdice.compiling import on_processor, quickly_compiled
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr("os.cpu_count", lambda: 16)
+    compiling._known_options.cache_clear()
+    yield
+    compiling._known_options.cache_clear()
+
+
+def test_the_options_are_known_and_change_no_result(gpu):
+    @quickly_compiled(static_argnames="times")
+    def scaled(numbers, times):
+        return numbers * times
+
+    assert compiling._known_options()
+    assert scaled(jnp.arange(3.0), times=2).tolist() == [0.0, 2.0, 4.0]
+
+
+def test_without_the_options_it_compiles_as_usual(gpu, monkeypatch):
+    monkeypatch.setattr(compiling, "GPU_OPTIONS", {"xla_no_such_option": 0})
+
+    @quickly_compiled()
+    def doubled(number):
+        return 2 * number
+
+    assert not compiling._known_options()
+    assert doubled(3.0) == 6.0
+
+
+def test_small_work_goes_to_a_processor_with_many_cores(gpu, monkeypatch):
+    def place() -> object:
+        return jax.config.jax_default_device
+
+    with on_processor():
+        assert place() == jax.local_devices(backend="cpu")[0]
+    assert place() is None
+    with on_processor(wanted=False):
+        assert place() is None
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    with on_processor():
+        assert place() is None
