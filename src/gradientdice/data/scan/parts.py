@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from jaxtyping import Num
 
+from gradientdice.data.files import checksums
 from gradientdice.data.files.parquet import from_arrow
 from gradientdice.data.files.reading import guarded
 from gradientdice.data.transitions import Transitions
@@ -79,6 +80,7 @@ class ArrowPart:
         filter: which rows are part of the log; None is all.
         name: see `Part`.
         version: which file this was when the log was opened, see `version_of`.
+        sums: column -> its checksum, where this is a whole file that the library wrote.
     """
 
     fragment: Fragment
@@ -86,6 +88,7 @@ class ArrowPart:
     filter: Expression | None
     name: str
     version: tuple[int, int, int] | None = None
+    sums: dict[str, int] = field(default_factory=dict)
 
     @property
     def path(self) -> str:
@@ -154,20 +157,26 @@ def batches(part: Part, columns: dict[str, str], batch_rows: int) -> Iterator[Ba
         batch_rows: about how many rows a batch has.
     """
     tables, first, place = part.tables(list(columns.values()), batch_rows), 0, Path(part.name)
+    known, path = getattr(part, "sums", {}), Path(getattr(part, "path", ""))
+    checks = {name: checksums.Check(path, name, known.get(name)) for name in columns.values()}
     while True:
         table = guarded(place, "a readable part of a log", lambda: next(tables, None))
         if table is None:
-            return
+            break
         if not table.num_rows:
             continue
         try:
-            yield _batch(place, table, columns, first)
+            yield _batch(place, table, columns, first, checks)
         except InputError as error:
             raise InputError(f"{part.name}, rows from {first} on: {error}") from error
         first += table.num_rows
+    for check in checks.values():
+        check.finish()
 
 
-def _batch(place: Path, table: pa.Table, columns: dict[str, str], first: int) -> Batch:
+def _batch(
+    place: Path, table: pa.Table, columns: dict[str, str], first: int, checks: dict[str, checksums.Check]
+) -> Batch:
     fields: dict[str, np.ndarray] = {}
     for key, name in columns.items():
         column = table.column(name).combine_chunks()
@@ -175,6 +184,7 @@ def _batch(place: Path, table: pa.Table, columns: dict[str, str], first: int) ->
             continue
         words = key == "episodes" and _is_text(column) and not column.null_count
         array = _named(column.to_pylist()) if words else from_arrow(place, name, column)
+        checks[name].add(array)
         if np.ma.getmaskarray(array).any():
             if key != "next_states":
                 row = first_bad_row(np.ma.getmaskarray(array))
@@ -182,11 +192,11 @@ def _batch(place: Path, table: pa.Table, columns: dict[str, str], first: int) ->
         else:
             array = np.ma.getdata(array)
         fields[key] = array
-    starts = _starts(place, table, columns.get("initial_states"))
+    starts = _starts(place, table, columns.get("initial_states"), checks)
     return Batch(SomeRows(**fields), starts, first)
 
 
-def _starts(place: Path, table: pa.Table, name: str | None) -> np.ndarray | None:
+def _starts(place: Path, table: pa.Table, name: str | None, checks: dict[str, checksums.Check]) -> np.ndarray | None:
     """Initial states: any number of them, in lists over the rows or one in each row."""
     import pyarrow as pa
 
@@ -198,6 +208,7 @@ def _starts(place: Path, table: pa.Table, name: str | None) -> np.ndarray | None
     if not len(column):
         return None
     states = from_arrow(place, name, column)
+    checks[name].add(states)
     if np.ma.getmaskarray(states).any():
         raise InputError(f"the column {name} has a row without a value. Fill or drop such rows.")
     # Checked as those of any log are.
