@@ -189,3 +189,24 @@ def test_a_description_with_another_number_of_rows(tmp_path, read):
             else:
                 np.testing.assert_array_equal(found.rewards, DATA.rewards)
     assert refused >= 2, "that of the file and that of its row group"
+
+
+@pytest.mark.parametrize("batch_rows", [7, 1000])
+def test_every_column_is_the_one_that_was_written(tmp_path, batch_rows):
+    """Two columns of a file that change places have whole pages each."""
+    data = with_fields(DATA, weights=np.ones(len(DATA)), initial_states=DATA.states[:30])
+    path = tmp_path / "log.parquet"
+    data.save(path)
+    assert len(gd.scan(path, batch_rows=batch_rows).sample) == len(data)
+    table = pq.read_table(path)
+    for name in ("rewards", "states", "initial_states"):
+        place = table.column_names.index(name)
+        pq.write_table(table.set_column(place, name, table[name].take(pa.array(np.arange(len(data))[::-1]))), path)
+        with pytest.raises(gd.InputError, match=f"the column {name} is not the one that was written"):
+            _ = gd.scan(path, batch_rows=batch_rows).sample
+
+
+def test_types_that_are_widened_have_no_checksum(tmp_path):
+    for name, kind in (("a", np.int8), ("b", np.int64)):
+        with_fields(DATA, states=DATA.states.astype(kind)).save(tmp_path / f"{name}.parquet")
+    assert len(gd.scan(tmp_path).sample) == 2 * len(DATA)

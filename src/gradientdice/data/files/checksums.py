@@ -43,8 +43,7 @@ class Check:
     @classmethod
     def of(cls, path: Path, fragment: Fragment, name: str) -> Check:
         """The check of a file's column; a file whose number of rows another tool changed has none."""
-        rows, sums = _known(fragment)
-        return cls(path, name, sums.get(name) if rows == fragment.count_rows() else None)
+        return cls(path, name, known_sums(fragment).get(name))
 
     def add(self, part: np.ndarray) -> None:
         """The next part of the column, in the order of the rows."""
@@ -58,6 +57,12 @@ class Check:
                 f"{self.path}: the column {self.name} is not the one that was written: the file is damaged. If another "
                 f"tool changed it, let it drop the metadata {KEY.decode()!r}."
             )
+
+
+def known_sums(fragment: Fragment) -> dict[str, int]:
+    """Column -> checksum as it was written; nothing for a file whose number of rows another tool changed."""
+    rows, sums = _known(fragment)
+    return sums if rows == fragment.count_rows() else {}
 
 
 def require_names(path: Path, fragment: Fragment) -> None:

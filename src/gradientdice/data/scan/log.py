@@ -100,7 +100,8 @@ def scan(
     """A log that is read in batches: for logs beyond memory.
 
     Nothing but the files' footers is read here. `evaluate` reads the log once for the sums behind a value, and once
-    more for its interval. Files of the library are checked page by page as they are read.
+    more for its interval. Files of the library are checked as they are read: column by column up to four million rows,
+    page by page beyond.
 
     Args:
         source: a Parquet file, a folder of them, a `pyarrow.dataset.Dataset` or `pyarrow.Table`, or a Dask frame.

@@ -86,9 +86,14 @@ def _parts(place: str, dataset: Dataset, chosen: Expression | None, wanted: Coll
         path = getattr(fragment, "path", "")
         name = path or f"fragment {number} of the dataset"
         checksums.require_names(Path(name), fragment)
-        version = version_of(path)
-        for piece, groups in _pieces(fragment, chosen):
-            parts.append(ArrowPart(piece, schema, chosen, f"{name}{groups}", version))
+        version, pieces = version_of(path), list(_pieces(fragment, chosen))
+        # A checksum is that of a whole column, of the type that it has in the file.
+        whole = len(pieces) == 1 and chosen is None and path
+        types = fragment.physical_schema
+        known = checksums.known_sums(fragment) if whole else {}
+        sums = {column: known[column] for column in known if schema.field(column).type == types.field(column).type}
+        for piece, groups in pieces:
+            parts.append(ArrowPart(piece, schema, chosen, f"{name}{groups}", version, sums))
     books = {name: code_book(place, fragments, name) for name in BOOKS} if fragments else {}
     return Opened(
         tuple(parts), schema.names, {name: tuple(book) for name, book in books.items() if book is not None}, place

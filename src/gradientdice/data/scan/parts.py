@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from jaxtyping import Num
 
+from gradientdice.data.files import checksums
 from gradientdice.data.files.parquet import from_arrow
 from gradientdice.data.files.reading import guarded
 from gradientdice.data.transitions import Transitions
@@ -87,6 +88,7 @@ class ArrowPart:
         filter: which rows are part of the log; None is all.
         name: see `Part`.
         version: which file this was when the log was opened, see `version_of`.
+        sums: column -> its checksum, where this is a whole file that the library wrote.
     """
 
     fragment: Fragment
@@ -94,6 +96,7 @@ class ArrowPart:
     filter: Expression | None
     name: str
     version: tuple[int, int, int] | None = None
+    sums: dict[str, int] = field(default_factory=dict)
 
     @property
     def path(self) -> str:
@@ -164,20 +167,26 @@ def batches(part: Part, columns: dict[str, str], batch_rows: int, *, threads: bo
         threads: whether later batches are read by other threads while this one is used.
     """
     tables, first, place = part.tables(list(columns.values()), batch_rows, threads=threads), 0, Path(part.name)
+    known, path = getattr(part, "sums", {}), Path(getattr(part, "path", ""))
+    checks = {name: checksums.Check(path, name, known.get(name)) for name in columns.values()}
     while True:
         table = guarded(place, "a readable part of a log", lambda: next(tables, None))
         if table is None:
-            return
+            break
         if not table.num_rows:
             continue
         try:
-            yield _batch(place, table, columns, first)
+            yield _batch(place, table, columns, first, checks)
         except InputError as error:
             raise InputError(f"{part.name}, rows from {first} on: {error}") from error
         first += table.num_rows
+    for check in checks.values():
+        check.finish()
 
 
-def _batch(place: Path, table: pa.Table, columns: dict[str, str], first: int) -> Batch:
+def _batch(
+    place: Path, table: pa.Table, columns: dict[str, str], first: int, checks: dict[str, checksums.Check]
+) -> Batch:
     fields: dict[str, np.ndarray] = {}
     for key, name in columns.items():
         if key == "initial_states":
@@ -185,6 +194,7 @@ def _batch(place: Path, table: pa.Table, columns: dict[str, str], first: int) ->
         column = _whole(table, name)
         words = key == "episodes" and _is_text(column) and not column.null_count
         array = _named(column.to_pylist()) if words else from_arrow(place, name, column)
+        checks[name].add(array)
         if isinstance(array, np.ma.MaskedArray):
             hidden = np.ma.getmaskarray(array)
             if hidden.any() and key != "next_states":
@@ -193,11 +203,11 @@ def _batch(place: Path, table: pa.Table, columns: dict[str, str], first: int) ->
                 )
             array = array if hidden.any() else np.ma.getdata(array)
         fields[key] = array
-    starts = _starts(place, table, columns.get("initial_states"))
+    starts = _starts(place, table, columns.get("initial_states"), checks)
     return Batch(BatchRows(**fields), starts, first)
 
 
-def _starts(place: Path, table: pa.Table, name: str | None) -> np.ndarray | None:
+def _starts(place: Path, table: pa.Table, name: str | None, checks: dict[str, checksums.Check]) -> np.ndarray | None:
     """Initial states: any number of them, in lists over the rows or one in each row."""
     import pyarrow as pa
 
@@ -209,6 +219,7 @@ def _starts(place: Path, table: pa.Table, name: str | None) -> np.ndarray | None
     if not len(column):
         return None
     states = from_arrow(place, name, column)
+    checks[name].add(states)
     if np.ma.getmaskarray(states).any():
         raise InputError(f"the column {name} has a row without a value. Fill or drop such rows.")
     # Checked as those of any log are.
