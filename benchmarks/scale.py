@@ -72,9 +72,9 @@ def run_here(options: argparse.Namespace) -> None:
     print(json.dumps({**found, "GiB": peak}))
 
 
-def repeats(rows: int) -> int:
-    """Large logs take long, and vary less."""
-    return 5 if rows <= 10**7 else 3 if rows <= 10**8 else 1
+def repeats(options: argparse.Namespace, rows: int, most: float = 10**8) -> int:
+    """Logs of more than `most` rows take long, and vary less."""
+    return options.repeats if rows <= most else 1
 
 
 def measure(measured: Measured, options: argparse.Namespace) -> None:
@@ -87,14 +87,14 @@ def measure(measured: Measured, options: argparse.Namespace) -> None:
     if "table" in only or "memory" in only:
         for rows in map(int, options.rows):
             log = prepared(folder, "table", rows)
-            for number in range(repeats(rows)):
+            for number in range(repeats(options, rows)):
                 for task in ("read", "table"):
                     name = f"table/{rows}/{task}/{number}"
                     measured.get(name, partial(run, task, log, small["table"]))
     if "features" in only or "memory" in only:
         for rows in map(int, options.feature_rows):
             log = prepared(folder, "vectors", rows)
-            for number in range(repeats(rows) if rows < 10**8 else 1):
+            for number in range(repeats(options, rows, 10**7)):
                 for task, one in (("features", True), ("features", False), ("cosines", False)):
                     name = f"features/{rows}/{task}, {'one core' if one else 'all cores'}/{number}"
                     measured.get(name, partial(run, task, log, small["vectors"], one_core=one))
@@ -102,7 +102,7 @@ def measure(measured: Measured, options: argparse.Namespace) -> None:
         log = prepared(folder, "table", int(options.worker_rows))
         measured.get("workers/rows", lambda: {"rows": options.worker_rows})
         measured.get("workers/parts", partial(run, "parts", log, small["table"], one_core=True))
-        for number in range(3):
+        for number in range(options.repeats):
             for count in WORKERS if number == 0 else WORKERS[:2]:
                 measured.get(f"workers/{count}/{number}", partial(run, f"workers {count}", log, small["table"]))
     if "equal" in only:
@@ -131,6 +131,7 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="measure these sections anew")
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7, 1e8], help="sizes of the table's log")
     parser.add_argument("--feature-rows", type=float, nargs="+", default=[1e6, 1e7, 1e8])
+    parser.add_argument("--repeats", type=int, default=3, help="of what takes seconds")
     parser.add_argument("--worker-rows", type=float, default=1e8)
     parser.add_argument("--folder", type=Path, default=Path("scale-logs"), help="for the logs and for measured.json")
     parser.add_argument("--page", type=Path, default=Path(__file__).parents[1] / "docs" / "results" / "scale.md")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,9 +45,11 @@ def sampled(log: ScannedLog, most: int) -> Sampled:
     chosen = np.unique(np.linspace(0, len(log.parts) - 1, PLACES).astype(np.int64))
     each = -(-most // len(chosen))
     runs = []
+    # No more is read than is taken.
+    few = replace(log, batch_rows=min(each, log.batch_rows))
     for part in chosen:
         rows: list[Batch] = []
-        for batch in log.batches(int(part), *ARRAYS):
+        for batch in few.batches(int(part), *ARRAYS, threads=False):
             rows.append(batch)
             if sum(len(other.data) for other in rows) >= each:
                 break

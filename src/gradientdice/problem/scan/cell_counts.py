@@ -59,17 +59,17 @@ class CellCounter:
             np.add.at(self._reward, cell, rewards)
 
     def sums(self) -> Sums:
-        """The counts, one row per cell in the order of their first rows."""
-        count = len(self._places.codes)
-        slot_rows = self._slot_rows[:, :count].T.astype(np.float64, order="C")
-        slot_reward = np.ascontiguousarray(self._rewards_of_slots()[:, :count].T)
-        in_slots = slot_rows.sum(axis=1)
-        weight, reward = self._weight[:count], self._reward[:count]
+        """The counts, one row per cell in the order of their codes: most parts of a log then have the same."""
+        order = np.argsort(self._places.codes)
+        slot_rows, slot_reward = (part.take(order, axis=1) for part in (self._slot_rows, self._rewards_of_slots()))
+        in_slots = slot_rows.sum(axis=0).astype(np.float64)
+        rows, weight, reward = (part[order] for part in (self._rows, self._weight, self._reward))
         if not self._weighted:
-            weight = weight + in_slots
-            reward = reward + np.nansum(slot_reward * slot_rows, axis=1)
-        rows = self._rows[:count] + in_slots
-        return dict(zip(KEYS, (self._places.codes, rows, weight, reward, slot_reward, slot_rows), strict=True))
+            weight += in_slots
+            reward += np.where(slot_rows > 0, slot_reward * slot_rows, 0.0).sum(axis=0)
+        rows += in_slots
+        slots = np.ascontiguousarray(slot_reward.T), slot_rows.T.astype(np.float64, order="C")
+        return dict(zip(KEYS, (self._places.codes[order], rows, weight, reward, *slots), strict=True))
 
     def _into_common_slots(self, cell: np.ndarray, rewards: np.ndarray) -> bool:
         """Counts the rows if all rewards are among the few; whether they are."""
@@ -152,48 +152,49 @@ def _slots(common: Float[np.ndarray, " k"], rewards: Float[np.ndarray, " n"]) ->
     return None
 
 
-def merged_cells(codes: CellCodes, left: Sums, right: Sums) -> Sums:
+def merged_cells(left: Sums, right: Sums) -> Sums:
     """The counts of two stretches of a log."""
-    places = CellPlaces(codes, left["codes"])
-    at = places.of(right["codes"])
-    more = len(places.codes) - len(left["codes"])
-    merged: Sums = {"codes": places.codes}
+    codes, at = left["codes"], (slice(None), slice(None))
+    if not np.array_equal(codes, right["codes"]):
+        # A stable sort merges two runs that are sorted in one pass.
+        both = np.sort(np.concatenate([left["codes"], right["codes"]]), kind="stable")
+        codes = both[np.append(True, both[1:] != both[:-1])]
+        at = tuple(np.searchsorted(codes, side["codes"]) for side in (left, right))
+    merged: Sums = {"codes": codes}
     for name in KEYS[1:4]:
-        merged[name] = np.pad(left[name], (0, more))
-        merged[name][at] += right[name]
-    width = max(left["slot_rows"].shape[1], right["slot_rows"].shape[1])
-    right_slots = _widened(right, 0, width)
-    slots = _widened(left, more, width)
-    return {**merged, **dict(zip(KEYS[4:], _merged_slots(slots, at, right_slots), strict=True))}
+        merged[name] = np.zeros(len(codes))
+        for place, side in zip(at, (left, right), strict=True):
+            merged[name][place] += side[name]
+    shape = len(codes), max(side["slot_rows"].shape[1] for side in (left, right))
+    slots = (_spread_out(side, place, shape) for place, side in zip(at, (left, right), strict=True))
+    return {**merged, **dict(zip(KEYS[4:], _merged_slots(*slots), strict=True))}
 
 
 Slots = tuple[Float[np.ndarray, "C slots"], Float[np.ndarray, "C slots"]]  # rewards, rows
 
 
-def _widened(sums: Sums, cells: int, width: int) -> Slots:
-    """Rewards and rows of the slots, with so many more cells, and slots up to `width`."""
-    more = ((0, cells), (0, width - sums["slot_rows"].shape[1]))
-    return np.pad(sums["slot_reward"], more, constant_values=np.nan), np.pad(sums["slot_rows"], more)
+def _spread_out(sums: Sums, at: np.ndarray | slice, shape: tuple[int, int]) -> Slots:
+    """Rewards and rows of the slots, at these places of so many cells and slots."""
+    rewards, rows = np.full(shape, np.nan), np.zeros(shape)
+    used = slice(0, sums["slot_rows"].shape[1])
+    rewards[at, used], rows[at, used] = sums["slot_reward"], sums["slot_rows"]
+    return rewards, rows
 
 
-def _merged_slots(slots: Slots, at: Int[np.ndarray, " c"], right: Slots) -> Slots:
-    """The slots of all cells, with those of the cells `at` added."""
-    (reward, rows), (right_reward, right_rows) = slots, right
+def _merged_slots(left: Slots, right: Slots) -> Slots:
+    """The slots of the same cells, put together."""
+    (left_reward, left_rows), (right_reward, right_rows) = left, right
     # A cell most often has the same rewards in the same slots on both sides, or has rows on one side only.
-    alike = ((right_rows == 0) | (reward[at] == right_reward)).all(axis=1)
-    new = ~rows[at].any(axis=1)
-    reward[at[new]] = right_reward[new]
-    plain = alike | new
+    new = np.logical_not(left_rows.any(axis=1))
+    plain = new | ((right_rows == 0) | (left_reward == right_reward)).all(axis=1)
+    reward, rows = np.where(new[:, None], right_reward, left_reward), left_rows + right_rows
     if plain.all():
-        rows[at] += right_rows
         return reward, rows
-    rows[at[plain]] += right_rows[plain]
-    other = at[~plain]
-    found = _sorted_slots((reward[other], rows[other]), (right_reward[~plain], right_rows[~plain]))
-    wider = found[0].shape[1] - reward.shape[1]
-    if wider > 0:
-        reward = np.pad(reward, ((0, 0), (0, wider)), constant_values=np.nan)
-        rows = np.pad(rows, ((0, 0), (0, wider)))
+    other = np.flatnonzero(~plain)
+    found = _sorted_slots(*((side[0][other], side[1][other]) for side in (left, right)))
+    wider = max(0, found[0].shape[1] - reward.shape[1])
+    reward = np.pad(reward, ((0, 0), (0, wider)), constant_values=np.nan)
+    rows = np.pad(rows, ((0, 0), (0, wider)))
     reward[other], rows[other] = np.nan, 0.0
     reward[other, : found[0].shape[1]], rows[other, : found[0].shape[1]] = found
     return reward, rows

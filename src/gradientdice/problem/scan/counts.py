@@ -50,7 +50,7 @@ class CountPass(FactsPass):
         """Cells and starts are matched; the rest adds up."""
         special: Sums = {}
         if "codes" in left and "codes" in right:
-            special |= merged_cells(CellCodes(self.table), left, right)
+            special |= merged_cells(left, right)
         if "start_state" in left and "start_state" in right:
             special |= _starts(*(np.concatenate([left[name], right[name]]) for name in START_KEYS))
         kept = [{name: array for name, array in side.items() if name not in special} for side in (left, right)]
