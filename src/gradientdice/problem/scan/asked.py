@@ -17,7 +17,12 @@ from gradientdice.data.scan.spill import Spill
 from gradientdice.errors import InputError, require_count, require_flag
 from gradientdice.functions import MLP, LinearFunctions
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, StatePolicy
-from gradientdice.problem.entrance import require_functions, require_policy, require_same_width
+from gradientdice.problem.entrance import (
+    require_functions,
+    require_numbered_states,
+    require_policy,
+    require_same_width,
+)
 from gradientdice.problem.problem import LARGEST_REWARD
 
 SumsPass = TypeVar("SumsPass", bound=EpisodePass)
@@ -92,6 +97,7 @@ def as_asked(log: ScannedLog, policy: Policy, functions: Any, seed: int, run: Ru
             "Tabular(…); or train on log.sample."
         )
     require_unchanged(log)
+    require_numbered_states(log.sample, policy)
     require_same_width(log.sample, policy)
     return Asked(log, policy, functions, seed, run)
 
