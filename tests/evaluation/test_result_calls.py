@@ -86,3 +86,13 @@ def test_a_watch_is_told_steps_and_policies():
 def test_an_action_with_a_high_number_takes_no_memory():
     with pytest.raises(gd.InputError, match="probabilities would take .* GiB"):
         gd.policy([10**12])
+
+
+@pytest.mark.parametrize(
+    ("seeds", "message"),
+    [([[1], [1, 2]], "must be a whole number"), (np.zeros((2, 2)), "a list of them"), ([1, 1], "one number twice")],
+)
+def test_seeds_of_a_sweep(seeds, message):
+    solver = gd.PrimalDual(3, 0.1)
+    with pytest.raises(gd.InputError, match=message):
+        gd.sweep(DATA, POLICY, gd.GradientDICE(0.5), gd.Tabular(13, 2), solver, seeds=seeds, progress=False)

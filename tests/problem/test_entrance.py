@@ -51,3 +51,10 @@ def test_one_hot_actions_are_recognised(kind):
     for estimator in (gd.GradientDICE(0.9), gd.ModelRollouts(0.9)):
         with pytest.raises(gd.InputError, match="actions look one-hot"):
             gd.evaluate(log(np.eye(2, dtype=kind)[np.arange(ROWS) % 2]), policy, estimator)
+
+
+@pytest.mark.parametrize("functions", [None, gd.RandomFourier(5, 1.0)])
+def test_a_table_with_a_row_for_each_row_of_the_log_is_told_what_it_is(functions):
+    table = gd.TabularPolicy(np.full((ROWS, 2), 0.5))
+    with pytest.raises(gd.InputError, match="Probabilities for each row of the log are a LoggedPolicy"):
+        gd.evaluate(log(np.arange(ROWS) % 2), table, gd.GradientDICE(0.9), functions=functions)

@@ -199,11 +199,14 @@ def _long_table(cell: _Cell, outcome: Outcome, seeds: Sequence[int]) -> pd.DataF
 def _checked_seeds(seeds: Any) -> list[int]:
     if isinstance(seeds, (int, np.integer)):
         return list(range(require_count("seeds", seeds, high=MOST_SEEDS)))
-    if not isinstance(seeds, (list, tuple, range, np.ndarray)) or np.ndim(seeds) != 1:
+    if not isinstance(seeds, (list, tuple, range, np.ndarray)) or (isinstance(seeds, np.ndarray) and seeds.ndim != 1):
         raise InputError(f"seeds must be a whole number or a list of them, not {seeds!r:.60}.")
     if not len(seeds):
         raise InputError("seeds must not be empty: a sweep needs at least one.")
-    return [require_count("seeds", seed, low=0) for seed in seeds]
+    found = [require_count("seeds", seed, low=0) for seed in seeds]
+    if len(set(found)) < len(found):
+        raise InputError("seeds has one number twice, which would be the same run again.")
+    return found
 
 
 def _checked_estimators(estimators: Any) -> list[SaddleObjective]:

@@ -66,6 +66,17 @@ def require_same_width(data: Transitions, policy: Policy) -> None:
         )
 
 
+def require_numbered_states(data: Transitions, policy: Policy) -> None:
+    """An error if a table is asked about states that are no numbers of its rows."""
+    states = data.states
+    if isinstance(policy, TabularPolicy) and (states.ndim != 1 or states.dtype.kind not in "iu"):
+        raise InputError(
+            "A table of probabilities has one row per state, numbered from 0, and the log's states are "
+            f"{states.dtype} of shape {states.shape}. Probabilities for each row of the log are a LoggedPolicy (on the "
+            "command line columns of the log); any other policy is a DiscretePolicy(function, num_actions)."
+        )
+
+
 def in_the_policys_words(data: Transitions, policy: Policy) -> Transitions:
     """The log with its actions numbered as the policy numbers them, where both have words for them."""
     words = policy.action_names if isinstance(policy, DiscretePolicy) else None

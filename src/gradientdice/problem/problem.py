@@ -31,7 +31,13 @@ from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, Sampling
 from gradientdice.problem.absorbing import row_share
 from gradientdice.problem.design import Design, whole_design
 from gradientdice.problem.empirical import EmpiricalMDP, TabularSolution
-from gradientdice.problem.entrance import in_the_policys_words, require_functions, require_same_width, require_types
+from gradientdice.problem.entrance import (
+    in_the_policys_words,
+    require_functions,
+    require_numbered_states,
+    require_same_width,
+    require_types,
+)
 from gradientdice.problem.folds import Folds, fold_moments
 from gradientdice.problem.logged import require_logged_actions, require_logged_features
 from gradientdice.problem.moments import Moments
@@ -98,6 +104,7 @@ class Problem:
         require_types(self.data, self.policy)
         object.__setattr__(self, "data", in_the_policys_words(self.data, self.policy))
         require_functions(self.functions)
+        require_numbered_states(self.data, self.policy)
         require_count("seed", self.seed, low=0)
         if self.progress is not None:
             require_flag("progress", self.progress)

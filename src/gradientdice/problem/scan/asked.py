@@ -18,7 +18,12 @@ from gradientdice.effort import Effort
 from gradientdice.errors import InputError, require_count, require_flag
 from gradientdice.functions import MLP, LinearFunctions
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, StatePolicy
-from gradientdice.problem.entrance import require_functions, require_policy, require_same_width
+from gradientdice.problem.entrance import (
+    require_functions,
+    require_numbered_states,
+    require_policy,
+    require_same_width,
+)
 from gradientdice.problem.problem import LARGEST_REWARD
 
 SumsPass = TypeVar("SumsPass", bound=EpisodePass)
@@ -98,6 +103,7 @@ def as_asked(
             "the policy's probabilities in the log's order, or load the log, which numbers it anew."
         )
     require_unchanged(log)
+    require_numbered_states(log.sample, policy)
     require_same_width(log.sample, policy)
     return Asked(log, policy, functions, seed, run, effort)
 
