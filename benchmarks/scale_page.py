@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import statistics
+import textwrap
 from pathlib import Path
 from typing import Any
 
 from scale_model import NETWORK, Costs
 
 Measured = dict[str, Any]
+LINE = 100
 
 
 def write_page(measured: Measured, path: Path) -> str:
@@ -30,9 +32,15 @@ def write_page(measured: Measured, path: Path) -> str:
         parts.append(_workers(measured))
     if any(name.startswith("equal/") for name in measured):
         parts.append(_equal(measured))
-    text = "\n\n".join(parts) + "\n"
+    text = "\n\n".join(_wrapped(part) for part in parts) + "\n"
     write_atomically(path, lambda place: place.write_text(text, encoding="utf-8"))
     return text
+
+
+def _wrapped(text: str) -> str:
+    """Paragraphs in lines of the usual length; tables, headings and pictures as they are."""
+    blocks = text.split("\n\n")
+    return "\n\n".join(one if one.startswith(("|", "#", "!")) else textwrap.fill(one, LINE) for one in blocks)
 
 
 def _all(measured: Measured, prefix: str) -> list[Measured]:
@@ -57,12 +65,17 @@ def _power(rows: float) -> str:
 
 def _head(measured: Measured) -> str:
     of = measured["machine"]
+    busy = (
+        " Other work used these cores at the time: seconds are too long, and shares may be wrong in either direction."
+        if of["load"] > of["cores"] / 2
+        else ""
+    )
     return f"""# Logs beyond memory: speed, memory, scaling
 
 Written by `make bench-scale` on a machine with {of["cores"]} cores (numpy {of["numpy"]}, pyarrow {of["pyarrow"]}; load when the last
 measurement began: {of["load"]:.1f}). Every measurement runs in a process of its own, after a small log that loads all
 libraries; what is compared is measured in turn, and the median of the repeats is shown. Seconds depend on the
-machine; the shares are what to look at. Logs are Parquet files by a seeded generator."""
+machine; the shares are what to look at. Logs are Parquet files by a seeded generator.{busy}"""
 
 
 def _table(measured: Measured) -> str:
@@ -126,10 +139,9 @@ def _costs(measured: Measured) -> Costs:
     parts = measured["workers/parts"]
     runs = [one for count in _workers_measured(measured) for one in _all(measured, f"workers/{count}")]
     fixed = min(one["small_seconds"] for one in runs)
-    task = max(
-        statistics.median(one["task_seconds"] for one in _all(measured, f"workers/{count}"))
-        for count in _workers_measured(measured)
-    )
+    # More workers than cores hold each other up, which says nothing of the scheduler.
+    alone = max(count for count in _workers_measured(measured) if count <= max(1, measured["machine"]["cores"]))
+    task = statistics.median(one["task_seconds"] for one in _all(measured, f"workers/{alone}"))
     return Costs(fixed, parts["row_seconds"], parts["merge_seconds"], task, parts["bytes"])
 
 
@@ -173,7 +185,7 @@ workers nothing can become faster. The bar is 1.7 times as fast with two workers
 
 The model: an answer takes a fixed time ({costs.fixed:.2f} s: the sample, the solve, the diagnostics), then whatever is slowest of three things that
 go on at once: the workers (parts of four million rows at {1e9 * costs.row:.0f} ns per row; a merge of two sums takes {1e3 * costs.merge:.1f} ms, and
-their {costs.size / 2**20:.1f} MiB move at {NETWORK / 1e9:.2f} GB/s), the scheduler ({1e3 * costs.task:.2f} ms per task, the largest of the column above), and the client, which merges one
+their {costs.size / 2**20:.1f} MiB move at {NETWORK / 1e9:.2f} GB/s), the scheduler ({1e3 * costs.task:.2f} ms per task, as measured with a worker for each core), and the client, which merges one
 block for every eight parts. It assumes that every worker has a core of its own, reads its files as fast as this machine does from its cache,
 and has a network of ten gigabits; nothing is lost and sent again. These are extrapolations, not measurements:
 
@@ -215,7 +227,7 @@ def _draw_sizes(measured: Measured, path: Path) -> None:
             memory.plot(sizes, peaks, "o-", color=color, label=label)
             seconds.plot(sizes, times, "o-", color=color, label=label)
             seconds.plot(sizes, [times[-1] * rows / sizes[-1] for rows in sizes], ":", color=SOFT)
-        memory.set(xscale="log", xlabel="rows", ylabel="peak GiB", ylim=(0, None))
+        memory.set(xscale="log", xlabel="rows", ylabel="peak GiB", ylim=(0, 1.2 * memory.get_ylim()[1]))
         seconds.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds (dotted: linear)")
         memory.legend()
         figure.savefig(path, dpi=150)
@@ -240,6 +252,7 @@ def _draw_workers(measured: Measured, path: Path) -> None:
             xscale="log", xlabel=f"workers on {cores} cores", ylabel=f"seconds, {_power(rows)} rows", ylim=(0, None)
         )
         here.set_xticks(counts, [str(count) for count in counts])
+        here.minorticks_off()
         here.legend()
         for size, color in ((10**9, ACCENT), (10**10, WARM)):
             speeds = [costs.seconds(size, 1) / costs.seconds(size, count) for count in many]
