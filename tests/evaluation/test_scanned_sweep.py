@@ -108,7 +108,7 @@ def test_an_answer_is_that_over_every_row(log, tmp_path, name):
         rows = np.column_stack([np.ones(900), data.states[:, 0], data.actions, np.zeros(900)])
         ratio = rows @ known(first.solution).ratio_params
         assert first.value == pytest.approx(0.9 * np.mean(ratio * data.rewards), rel=1e-6)
-        assert 1 + first.diagnostics.mean_ratio_error == pytest.approx(
+        assert 1 + known(first.diagnostics).mean_ratio_error == pytest.approx(
             0.9 * ratio.mean() + 0.1 * known(first.solution).ratio_params[-1], rel=1e-6
         )
 
