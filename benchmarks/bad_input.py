@@ -33,7 +33,7 @@ from reliability import killed_scan, killed_sweep
 from reliability.calls import Call, wrong_calls
 from reliability.damage import damaged_files, flipped_bits, same_logs, scanned
 from reliability.faults import KINDS, full_disks
-from reliability.killing import MOMENTS, kills_until_the_end
+from reliability.killing import MOMENTS, Kills
 
 PAGE = """# What holds when things go wrong
 
@@ -200,7 +200,7 @@ def _killed_sweeps(folder: Path, every: int) -> Counter:
     counts, whole = Counter(), killed_sweep.sweep()
     for moment in MOMENTS:
         place = folder / moment
-        kills = kills_until_the_end(killed_sweep.__file__, place, moment, killed_sweep.FILES, every)
+        kills = Kills(moment, killed_sweep.FILES, every=every).until_the_end(killed_sweep.__file__, place)
         same = kills <= killed_sweep.FILES and killed_sweep.sweep(place).equals(whole)
         counts["right" if same else "wrong"] += kills
     return counts
@@ -211,8 +211,9 @@ def _killed_scans(folder: Path, every: int) -> Counter:
     for moment in MOMENTS:
         place = folder / moment
         whole = killed_scan.answers(place)
-        kills = kills_until_the_end(killed_scan.__file__, place, moment, killed_scan.FILES, every)
-        same = kills <= killed_scan.FILES and killed_scan.answers(place, place / "checkpoint") == whole
+        planned = Kills(moment, killed_scan.KILLS, killed_scan.PORTION, every)
+        kills = planned.until_the_end(killed_scan.__file__, place)
+        same = kills <= killed_scan.KILLS and killed_scan.answers(place, place / "checkpoint") == whole
         counts["right" if same else "wrong"] += kills
     return counts
 

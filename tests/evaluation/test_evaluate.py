@@ -139,7 +139,10 @@ BAD = [
     ({"checkpoint": "folder", "solver": gd.ClosedForm()}, "checkpoint= is for training"),
     ({"interval": gd.BootstrapInterval(), "solver": gd.PrimalDual(10)}, "interval= cannot be used"),
     (
-        {"policy": gd.SamplingPolicy(lambda s, rng: s[:3]), "functions": gd.LinearFeatures(lambda s, a: s[:, None])},
+        {
+            "policy": gd.SamplingPolicy(lambda s, rng: 1.0 * s[:3]),
+            "functions": gd.LinearFeatures(lambda s, a: s[:, None]),
+        },
         "one row per state",
     ),
     ({"functions": gd.LinearFeatures(lambda s, a: s)}, r"must return \(n, K\)"),

@@ -113,7 +113,7 @@ def test_an_answer_is_that_over_every_row(log, tmp_path, name):
         )
 
 
-def test_what_a_scanned_log_cannot_train_is_refused(log, tmp_path):
+def test_what_a_scanned_log_cannot_train_is_refused(log, tmp_path, monkeypatch):
     _, policy = ended_log(2)
     solver, estimator = gd.PrimalDual(10), gd.GradientDICE(0.9)
     with pytest.raises(gd.InputError, match="solves it from counts"):
@@ -126,8 +126,9 @@ def test_what_a_scanned_log_cannot_train_is_refused(log, tmp_path):
     startless = gd.ScannedLog(log.parts, {k: v for k, v in log.columns.items() if k != "initial_states"})
     with pytest.raises(gd.InputError, match="initial"):
         gd.sweep(startless, policy, estimator, FUNCTIONS["linear"], solver)
-    with pytest.raises(gd.InputError, match="needs functions="):
-        gd.evaluate(log, policy, estimator, solver=solver)
+    with monkeypatch.context() as patch, pytest.raises(gd.InputError, match="needs functions="):
+        patch.setattr("gradientdice.data.scan.log.SAMPLE_ROWS", 100)  # else the sample is the log, and is searched
+        gd.evaluate(gd.scan(tmp_path / "log.parquet"), policy, estimator, solver=solver)
     with pytest.raises(gd.InputError, match=r"solver=PrimalDual"):
         gd.evaluate(log, policy, estimator, functions=gd.MLP())
     with pytest.raises(gd.InputError, match="interval= cannot be used"):

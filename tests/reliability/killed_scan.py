@@ -18,6 +18,9 @@ PARTS = 3
 # Each part of the moments and of the scores has a checkpoint. Where the episodes of a table come in no order each part of
 # the counts and of the scores has three files beside it; what pairs with few rows need is a pass without episodes.
 FILES = 2 * PARTS + 2 * 4 * PARTS + PARTS
+# A part whose episodes are spilled is done with its fourth file: a process that is killed at the third begins it anew.
+PORTION = 4
+KILLS = PORTION * FILES
 
 
 def answers(folder: Path, checkpoint: Path | None = None) -> list[float]:

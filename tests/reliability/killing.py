@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +22,30 @@ def killed(program: str, folder: Path, number: int, moment: str) -> bool:
     return child.returncode != 0
 
 
-def kills_until_the_end(program: str, folder: Path, moment: str, most: int, every: int = 1) -> int:
-    """How many processes were killed until one came to its end, or so many and one more.
+@dataclass(frozen=True)
+class Kills:
+    """How processes are killed.
 
-    Each is killed at one of its first files, so that each file is the last of a process; or at a later one, so that every
-    so many-th is.
+    Attributes:
+        moment: just before or just after a file gets its name.
+        most: so many kills, and one more, are tried; then it is taken that none would come to its end.
+        portion: how many files a process must write to get further; it is killed at each of them in turn.
+        every: kill only at every so many-th file.
     """
-    kills = 0
-    # One that is killed before its first file has its name would never get further.
-    while kills <= most and killed(program, folder, every + (moment == "before"), moment):
-        kills += 1
-    return kills
+
+    moment: str
+    most: int
+    portion: int = 1
+    every: int = 1
+
+    def until_the_end(self, program: str, folder: Path) -> int:
+        """How many processes were killed until one came to its end."""
+        kills = 0
+        # One that is killed before its first file has its name would never get further.
+        first = self.every + (self.moment == "before")
+        while kills <= self.most and killed(program, folder, first + kills % self.portion, self.moment):
+            kills += 1
+        return kills
 
 
 def dying(number: int, moment: str) -> None:

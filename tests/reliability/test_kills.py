@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from reliability import killed_scan, killed_sweep
-from reliability.killing import MOMENTS, killed, kills_until_the_end
+from reliability.killing import MOMENTS, Kills, killed
 
 
 def test_a_killed_sweep_goes_on_bit_for_bit(tmp_path):
@@ -25,13 +25,13 @@ def test_a_killed_scan_goes_on_bit_for_bit(tmp_path):
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_kill_at_every_portion_changes_no_bit(tmp_path, moment):
     whole, files = killed_sweep.sweep(), killed_sweep.FILES
-    assert files // 2 <= kills_until_the_end(killed_sweep.__file__, tmp_path, moment, files) <= files
+    assert files // 2 <= Kills(moment, files).until_the_end(killed_sweep.__file__, tmp_path) <= files
     pd.testing.assert_frame_equal(killed_sweep.sweep(tmp_path), whole, check_exact=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_kill_at_every_part_of_a_scan_changes_no_bit(tmp_path, moment):
-    whole, files = killed_scan.answers(tmp_path), killed_scan.FILES
-    assert files // 2 <= kills_until_the_end(killed_scan.__file__, tmp_path, moment, files) <= files
+    whole, kills = killed_scan.answers(tmp_path), Kills(moment, killed_scan.KILLS, killed_scan.PORTION)
+    assert killed_scan.FILES // 2 <= kills.until_the_end(killed_scan.__file__, tmp_path) <= killed_scan.KILLS
     assert killed_scan.answers(tmp_path, tmp_path / "checkpoint") == whole

@@ -98,12 +98,16 @@ class TestFiles:
         path = tmp_path / "log.parquet"
         data.save(path)
         table = pq.read_table(path)
-        pq.write_table(table.append_column("height", pa.array(np.zeros(ROWS))), path)
-        found = gd.load(path, columns={"states": "height", "next_states": "height"})
+        heights = {name: pa.array(np.zeros(ROWS)) for name in ("height", "height_after")}
+        for name, column in heights.items():
+            table = table.append_column(name, column)
+        pq.write_table(table, path)
+        own = {"states": "height", "next_states": "height_after"}
+        found = gd.load(path, columns=own)
         assert found.state_columns == ("height",) and found.action_columns == ("force",)
         with pytest.raises(gd.InputError, match="no column"):
             gd.load(path, columns={"states": "width"})
-        scanned = gd.scan(path, columns={"states": "height", "next_states": "height"})
+        scanned = gd.scan(path, columns=own)
         assert "state_columns" not in scanned.books and "action_columns" in scanned.books
 
 

@@ -165,7 +165,8 @@ def _pieces(part: Part) -> list[Part]:
     if not isinstance(part, ArrowPart) or not hasattr(part.fragment, "split_by_row_group"):
         return [part]
     fragments = part.fragment.split_by_row_group()
-    return [replace(part, fragment=fragment, name=f"{part.name} ({k})") for k, fragment in enumerate(fragments)]
+    # Checksums are those of all rows together.
+    return [replace(part, fragment=own, name=f"{part.name} ({k})", sums={}) for k, own in enumerate(fragments)]
 
 
 def _count(part: Part, columns: dict[str, str]) -> int:
