@@ -25,7 +25,7 @@ KILLS = PORTION * FILES
 
 def answers(folder: Path, checkpoint: Path | None = None) -> list[float]:
     """The values and intervals of a log with features, and of a table whose episodes come in no order."""
-    opening.PART_ROWS = 1
+    vars(opening)["PART_ROWS"] = 1
     data, policy = small_table(noise=1.0)
     shuffled = with_fields(data, episodes=np.random.default_rng(0).permutation(40)[data.episodes])
     group, found = -(-len(data) // PARTS), []

@@ -77,7 +77,7 @@ QUICK: Any = {"suppress_health_check": list(HealthCheck)}
 PLACES, VALUES = st.integers(0, 10_000), st.lists(NONSENSE, min_size=1, max_size=3)
 
 
-@settings(max_examples=400, **QUICK)
+@settings(max_examples=150, **QUICK)
 @given(place=PLACES, values=VALUES)
 def test_nonsense_is_refused_or_answered(calls, place, values, tmp_path_factory, monkeypatch):
     try_nonsense(calls, place, values, tmp_path_factory.getbasetemp(), monkeypatch)
