@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
@@ -23,9 +24,9 @@ PORTION = 4
 KILLS = PORTION * FILES
 
 
+@patch.object(opening, "PART_ROWS", 1)
 def answers(folder: Path, checkpoint: Path | None = None) -> list[float]:
     """The values and intervals of a log with features, and of a table whose episodes come in no order."""
-    vars(opening)["PART_ROWS"] = 1
     data, policy = small_table(noise=1.0)
     shuffled = with_fields(data, episodes=np.random.default_rng(0).permutation(40)[data.episodes])
     group, found = -(-len(data) // PARTS), []
