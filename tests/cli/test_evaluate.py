@@ -100,6 +100,14 @@ class TestCommandLine:
         done = command("evaluate", tmp_path / "log.npz", "--discount", demo.DISCOUNT, "--json", "--policy", "columns")
         assert json.loads(done.stdout)["value"] == pytest.approx(estimate.value), done.stderr
 
+    def test_a_log_of_bandits(self, command, tmp_path):
+        (tmp_path / "log.csv").write_text("states,actions,rewards\n" + "0,0,1\n0,1,3\n" * 20)
+        (tmp_path / "policy.csv").write_text("0.5,0.5\n")
+        base = ("evaluate", tmp_path / "log.csv", "--policy", tmp_path / "policy.csv", "--discount", "0", "--json")
+        refused = command(*base)
+        assert refused.returncode == 2 and "--column next_states=" in refused.stderr
+        assert json.loads(command(*base, "--column", "next_states=").stdout)["value"] == pytest.approx(2.0)
+
     def test_other_column_names(self, command, files, estimate, tmp_path):
         import pandas as pd
 

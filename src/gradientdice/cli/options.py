@@ -35,7 +35,8 @@ Columns = Annotated[
     list[str] | None,
     typer.Option(
         "--column",
-        help="field=name, for a log with other names, or field=name,name,… for a vector; may be given several times.",
+        help="field=name, for a log with other names, or field=name,name,… for a vector, or field= for one that "
+        "it does not have; may be given several times.",
     ),
 ]
 Confidence = Annotated[float, typer.Option("--confidence", help="Of the interval.")]
@@ -55,15 +56,15 @@ def read_log(log: Path, columns: list[str] | None) -> Transitions:
     return data
 
 
-def column_names(columns: list[str] | None) -> dict[str, str | list[str]]:
-    """The values of --column as field -> name, or names."""
+def column_names(columns: list[str] | None) -> dict[str, str | list[str] | None]:
+    """The values of --column as field -> name, or names, or None where there is no name."""
     pairs = [column.partition("=") for column in columns or []]
     for field, equals, name in pairs:
-        if not (field and equals and name):
+        if not (field and equals):
             raise InputError(
                 f"--column {field}{equals}{name}: write field=name, for example --column states=observation."
             )
-    return {field: name.split(",") if "," in name else name for field, _, name in pairs}
+    return {field: name.split(",") if "," in name else name or None for field, _, name in pairs}
 
 
 def one_or_several(discounts: list[float]) -> Any:

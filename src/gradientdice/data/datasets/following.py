@@ -22,11 +22,17 @@ def with_next_states(raw: Raw) -> Raw:
     states = columns["states"]
     ended, cut = _flag(columns, "terminated", len(states)), _flag(columns, "truncated", len(states))
     if "episodes" not in columns:
+        if not (ended | cut).any() and raw.one_step:
+            raw.columns, raw.notes = (
+                columns | {"next_states": None},
+                [*raw.notes, "every row is an episode of one step"],
+            )
+            return raw
         if not (ended | cut).any():
             raise InputError(
                 f"{raw.place} lacks the field 'next_states', and has neither episodes nor ends, so that no row's next "
                 "is known. Say which columns they are: columns={'next_states': '…'} or {'episodes': '…'}. A bandit "
-                "log has none: make Transitions with next_states=None."
+                "log has none: columns={'next_states': None}, or --column next_states= on the command line."
             )
         columns["episodes"] = numbered(ended | cut)
         raw.notes.append("episodes were told apart by their ends")

@@ -10,6 +10,7 @@ from typing import Any
 
 from gradientdice.data.datasets import tables
 from gradientdice.data.datasets.complete import complete
+from gradientdice.data.datasets.names import checked
 from gradientdice.data.datasets.raw import Raw
 from gradientdice.data.files.csv import CSV
 from gradientdice.data.files.reading import as_path, is_folder, kind_of, reason
@@ -41,7 +42,8 @@ def load(
             folder or name of a Minari dataset; a data frame of any library with Arrow's stream interface; a mapping of
             arrays; a table of `datasets`; a dataset of Minari or d3rlpy; a buffer of Stable-Baselines3.
         columns: field -> the name it has there, several names whose columns are joined to a vector, or None for a field
-            that the log does not have, whatever a column is called.
+            that the log does not have, whatever a column is called. Of a log of bandits, whose rows have no order,
+            say so of `next_states`: every row is then an episode of one step.
         csv: how a CSV file is written, if not in the usual way.
         ends: "terminated" or "truncated": what the ends of episodes are, for a rollout buffer, which does not say.
 
@@ -61,7 +63,9 @@ def load(
     if isinstance(source, Transitions):
         return source
     try:
-        return complete(_read(source, columns, csv, ends))
+        raw = _read(source, columns, csv, ends)
+        raw.one_step = "next_states" in checked(columns)[1]
+        return complete(raw)
     except InputError:
         raise
     except Exception as error:  # an object of another library fails in any way

@@ -16,6 +16,7 @@ class Raw:
         notes: what was guessed or changed on the way here, in phrases.
         as_written: whether the names are all the library's own, in a file: it is then read as it stands, bit for bit.
         done: whether `terminated` may be true at time limits too.
+        one_step: whether the log was said to have no next states: without episodes and ends every row is one then.
         books: words of codes and of columns: those of the source, and those that were saved with the log.
     """
 
@@ -24,4 +25,5 @@ class Raw:
     notes: list[str] = field(default_factory=list)
     as_written: bool = False
     done: bool = False
+    one_step: bool = False
     books: dict[str, Any] = field(default_factory=dict)
