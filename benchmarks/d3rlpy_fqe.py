@@ -62,7 +62,7 @@ def evaluate_all(tasks: list[str], rows: int, logs: int, keep: Path) -> None:
 
     from gradientdice.experiments.control.tasks import TASKS
 
-    known = {tuple(row[name] for name in COLUMNS[:4]) for row in _read()}
+    known = {tuple(row[name] for name in COLUMNS[:4]) for row in read_rows(TABLE)}
     for seed in range(logs):
         for name in tasks:
             task = TASKS[name]()
@@ -72,7 +72,7 @@ def evaluate_all(tasks: list[str], rows: int, logs: int, keep: Path) -> None:
                 started = time.perf_counter()
                 value = fitted_q(task.target, np.load(keep / f"{name}-{rows}-{seed}.npz"), discount, seed)
                 row = (name, rows, seed, f"{discount:g}", value, time.perf_counter() - started, d3rlpy.__version__)
-                _append(dict(zip(COLUMNS, row, strict=True)))
+                append_row(TABLE, dict(zip(COLUMNS, row, strict=True)))
                 print(*row, flush=True)
 
 
@@ -122,17 +122,19 @@ def fitted_q(policy, log, discount: float, seed: int) -> float:
     return (1 - discount) * float(np.mean(values))
 
 
-def _read() -> list[dict[str, str]]:
-    if not TABLE.exists():
+def read_rows(table: Path) -> list[dict[str, str]]:
+    """The rows of a table that is there, or none."""
+    if not table.exists():
         return []
-    with TABLE.open(newline="") as source:
+    with table.open(newline="") as source:
         return list(csv.DictReader(source))
 
 
-def _append(row: dict) -> None:
-    fresh = not TABLE.exists()
-    with TABLE.open("a", newline="") as target:
-        writer = csv.DictWriter(target, COLUMNS, lineterminator="\n")
+def append_row(table: Path, row: dict) -> None:
+    """Adds a row to a table, which has its columns."""
+    fresh = not table.exists()
+    with table.open("a", newline="") as target:
+        writer = csv.DictWriter(target, tuple(row), lineterminator="\n")
         if fresh:
             writer.writeheader()
         writer.writerow(row)

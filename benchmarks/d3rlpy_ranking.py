@@ -9,7 +9,6 @@ updates. The states of a table become vectors with a single 1. What is in the ta
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import subprocess
 import tempfile
@@ -17,7 +16,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from d3rlpy_fqe import fitted_q
+from d3rlpy_fqe import append_row, fitted_q, read_rows
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "src/gradientdice/experiments/ranking/data/d3rlpy.csv"
@@ -56,7 +55,7 @@ def evaluate_all(cases: list[str], seeds: range, folder: Path, table: Path) -> N
     """Runs in d3rlpy's environment; seeds first, so that an interrupted run has some of every case."""
     from gradientdice.experiments.ranking.cases import CASES
 
-    known = {(row["case"], int(row["seed"]), row["policy"]) for row in _read(table)}
+    known = {(row["case"], int(row["seed"]), row["policy"]) for row in read_rows(table)}
     for seed in seeds:
         for name in cases:
             case = CASES[name]()
@@ -65,7 +64,7 @@ def evaluate_all(cases: list[str], seeds: range, folder: Path, table: Path) -> N
                 if (name, seed, policy) in known:
                     continue
                 row = one_fit(name, seed, policy, log)
-                _append(table, row)
+                append_row(table, row)
                 print(*row.values(), flush=True)
 
 
@@ -92,22 +91,6 @@ def _vectors(candidate, log: dict[str, np.ndarray]) -> tuple:
     policy = DiscretePolicy(lambda states: states @ probabilities, probabilities.shape[1])
     ended = log.get("terminated", np.zeros(len(log["states"]), dtype=bool))
     return policy, {**log, "states": np.eye(len(probabilities))[log["states"]], "terminated": ended}
-
-
-def _read(table: Path) -> list[dict[str, str]]:
-    if not table.exists():
-        return []
-    with table.open(newline="") as source:
-        return list(csv.DictReader(source))
-
-
-def _append(table: Path, row: dict) -> None:
-    fresh = not table.exists()
-    with table.open("a", newline="") as target:
-        writer = csv.DictWriter(target, COLUMNS, lineterminator="\n")
-        if fresh:
-            writer.writeheader()
-        writer.writerow(row)
 
 
 if __name__ == "__main__":

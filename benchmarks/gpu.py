@@ -292,13 +292,17 @@ def measure(options: argparse.Namespace, rows: int, table: list[dict[str, Any]])
         "cached": [lambda name=name: second_process(name, rows) for name in ("pendulum", "cartpole")],
         "stream": [lambda: stream_rows(int(options.stream_rows), options.stream_features, options.places)],
     }
+    failed = False
     for job in [job for part in options.parts for job in jobs[part]]:
         try:
             table.append(job())
-        except Exception:
+        except Exception:  # one part that fails loses no other; the command fails at the end
             traceback.print_exc()
+            failed = True
         if options.json:
             options.json.write_text(json.dumps({"rows": table}, indent=2))
+    if failed:
+        sys.exit(1)
 
 
 if __name__ == "__main__":
