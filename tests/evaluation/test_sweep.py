@@ -63,11 +63,13 @@ def test_a_tight_memory_bound_changes_no_number(log, table):
     np.testing.assert_allclose(table["value"], tight["value"], rtol=1e-5, atol=1e-6)
 
 
-def test_a_diverging_run_does_not_touch_its_neighbours(log):
-    good, bad = gd.PrimalDual(500, 0.05), gd.PrimalDual(500, 50.0)
-    alone = swept(log, gd.GradientDICE(0.9), gd.Tabular(5, 2), good, seeds=2)
-    both = swept(log, gd.GradientDICE(0.9), gd.Tabular(5, 2), [good, bad], seeds=2)
-    same = both[both["learning_rate"] == 0.05]
+def test_a_diverging_run_does_not_touch_its_neighbours(log, table):
+    good, bad = SOLVERS[0], gd.PrimalDual(120, 50.0, record_every=40)
+    own = (table["estimator"] == "GradientDICE") & (table["discount"] == 0.9) & (table["norm_penalty"] == 1.0)
+    alone = table[own & (table["learning_rate"] == good.learning_rate)]
+    both = swept(log, gd.GradientDICE(0.9), gd.Tabular(5, 2), [good, bad], seeds=[0, 4, 7])
+    same = both[both["learning_rate"] == good.learning_rate]
+    assert len(same) == len(alone) == 3 * 3
     np.testing.assert_allclose(same["value"], alone["value"], atol=1e-4)  # float32 sums, in another order
     assert (both[both["learning_rate"] == 50.0]["status"] == "diverged").all()
     assert not both["value"].isna().any()
