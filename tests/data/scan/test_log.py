@@ -84,7 +84,11 @@ def test_a_sample_decodes_no_more_row_groups_than_it_needs(tmp_path, monkeypatch
 
     monkeypatch.setattr(parts.ArrowPart, "tables", watched)
     assert len(log.sample) == 60
-    # 61 rows show that the log has more than 60, and its only part gives the first 60.
+    assert decoded == [0, 1]
+    filtered = gd.scan(tmp_path, batch_rows=5, filter=ds.field("states") >= 0)
+    decoded.clear()
+    assert len(filtered.sample) == 60
+    # Here 61 rows must show that the log has more than 60.
     assert decoded == [0, 1, 2, 0, 1]
 
 
