@@ -126,7 +126,7 @@ bench: $(INSTALLED) ## Measure speed, as ratios in one run.
 	$(BIN)/python benchmarks/neural_step.py
 	$(BIN)/python benchmarks/kernel_memory.py
 
-bench-scale: $(INSTALLED) ## Measure logs beyond memory and write docs/results/scale.md; takes 4 GB in scale-logs, and 15 minutes.
+bench-scale: $(INSTALLED) ## Measure logs beyond memory and write docs/results/scale.md; takes 5 GB in scale-logs, and 25 minutes.
 	$(BIN)/python benchmarks/scale.py
 
 results: $(INSTALLED) ## Run all experiments and write the pages under docs/results.
