@@ -134,11 +134,20 @@ def states_task(folder: Path, small: Path) -> dict[str, float]:
     def count() -> None:
         found["sums"] = work.finished(Run(progress=False).sums(log, work))
 
+    begun = time.process_time()
     counting = timed(count)
+    processor = time.process_time() - begun
     cells, peak = len(found.pop("sums")["codes"]), peak_memory()
-    policy = table_policy(MANY_STATES)
+    policy, begun = table_policy(MANY_STATES), time.process_time()
     seconds = timed(lambda: gd.evaluate(gd.scan(folder), policy, discount=DISCOUNT, progress=False))
-    return {"seconds": seconds, "counting_seconds": counting, "cells": cells, "counting_GiB": peak}
+    return {
+        "seconds": seconds,
+        "cpu": time.process_time() - begun,
+        "counting_seconds": counting,
+        "counting_cpu": processor,
+        "cells": cells,
+        "counting_GiB": peak,
+    }
 
 
 def peak_memory() -> float:
