@@ -135,7 +135,7 @@ def test_every_internal_link_leads_to_a_page_and_an_anchor(opened, address):
     assert sorted(dead) == []
 
 
-def test_links_from_reports_lead_to_the_explanation_of_each_check(opened):
+def test_the_page_of_checks_has_the_anchor_of_each(opened):
     estimate = gd.evaluate(demo.make_log(), gd.TabularPolicy(demo.TARGET), discount=demo.DISCOUNT)
     assert {check.anchor for check in estimate.checks} <= opened["checks.html"]["anchors"]
 
