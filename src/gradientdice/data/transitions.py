@@ -16,11 +16,12 @@ from gradientdice.arrays import as_numbers, require_moderate
 from gradientdice.data.digest import log_digest
 from gradientdice.data.fields import ARRAYS, REQUIRED, as_column_names, as_field, as_names, as_next_states
 from gradientdice.data.sequence import time_order
+from gradientdice.data.summary import summary
 from gradientdice.data.units import Units, independent_units
 from gradientdice.errors import InputError, first_bad_row, require_finite
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Transitions:
     """Logged transitions (s, a, r, s'), from any number of unknown behaviour policies.
 
@@ -118,6 +119,9 @@ class Transitions:
 
     def __len__(self) -> int:
         return len(self.rewards)
+
+    def __repr__(self) -> str:
+        return summary(self)
 
     @property
     def row_weights(self) -> Float[np.ndarray, " n"]:

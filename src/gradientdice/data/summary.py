@@ -1,0 +1,48 @@
+"""A log in a few lines, for a reader who types its name: sizes, ranges and ends in place of all its numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from gradientdice.data.transitions import Transitions
+
+# So many words are listed; more would fill the screen.
+MOST_WORDS = 8
+
+
+def summary(data: Transitions) -> str:
+    """What `repr(data)` shows."""
+    within = "" if data.episodes is None else f" in {len(np.unique(data.episodes)):,} episodes"
+    lines = [
+        ("states", _column(data.states, data.state_names, data.state_columns)),
+        ("actions", _column(data.actions, data.action_names, data.action_columns)),
+        ("rewards", f"{data.rewards.min():.4g} to {data.rewards.max():.4g}, mean {data.rewards.mean():.4g}"),
+        ("ends", f"{_count(data.terminated)} terminated, {_count(data.truncated)} truncated"),
+    ]
+    if data.initial_states is not None:
+        lines.append(("initial states", f"{len(data.initial_states):,}"))
+    lines += [(name, "given") for name in ("weights", "behavior_log_probs") if getattr(data, name) is not None]
+    lines += [("note", note) for note in data.notes]
+    return "\n".join([f"Transitions: {len(data):,} rows{within}", *(f"  {name:<18}  {text}" for name, text in lines)])
+
+
+def _column(values: np.ndarray, names: tuple[str, ...] | None, columns: tuple[str, ...] | None) -> str:
+    """What a column of states or actions holds."""
+    if names is not None:
+        return f"{len(names)} kinds: {_listed(names)}"
+    of = "" if columns is None else f": {_listed(columns)}"
+    if values.ndim > 1:
+        return f"vectors of {values.shape[1]} numbers{of}"
+    kind = "numbers" if np.issubdtype(values.dtype, np.floating) else "whole numbers"
+    return f"{kind} from {values.min():g} to {values.max():g}{of}"
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return ", ".join(words[:MOST_WORDS]) + (", …" if len(words) > MOST_WORDS else "")
+
+
+def _count(flags: np.ndarray | None) -> str:
+    return "none" if flags is None else f"{np.count_nonzero(flags):,}"
