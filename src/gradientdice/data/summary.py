@@ -15,7 +15,7 @@ MOST_WORDS = 8
 
 def summary(data: Transitions) -> str:
     """What `repr(data)` shows."""
-    within = "" if data.episodes is None else f" in {len(np.unique(data.episodes)):,} episodes"
+    within = "" if data.episodes is None else f" in {_several(len(np.unique(data.episodes)), 'episode')}"
     lines = [
         ("states", _column(data.states, data.state_names, data.state_columns)),
         ("actions", _column(data.actions, data.action_names, data.action_columns)),
@@ -26,7 +26,9 @@ def summary(data: Transitions) -> str:
         lines.append(("initial states", f"{len(data.initial_states):,}"))
     lines += [(name, "given") for name in ("weights", "behavior_log_probs") if getattr(data, name) is not None]
     lines += [("note", note) for note in data.notes]
-    return "\n".join([f"Transitions: {len(data):,} rows{within}", *(f"  {name:<18}  {text}" for name, text in lines)])
+    return "\n".join(
+        [f"Transitions: {_several(len(data), 'row')}{within}", *(f"  {name:<18}  {text}" for name, text in lines)]
+    )
 
 
 def _column(values: np.ndarray, names: tuple[str, ...] | None, columns: tuple[str, ...] | None) -> str:
@@ -35,9 +37,13 @@ def _column(values: np.ndarray, names: tuple[str, ...] | None, columns: tuple[st
         return f"{len(names)} kinds: {_listed(names)}"
     of = "" if columns is None else f": {_listed(columns)}"
     if values.ndim > 1:
-        return f"vectors of {values.shape[1]} numbers{of}"
+        return f"vectors of {_several(values.shape[1], 'number')}{of}"
     kind = "numbers" if np.issubdtype(values.dtype, np.floating) else "whole numbers"
     return f"{kind} from {values.min():g} to {values.max():g}{of}"
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def _listed(words: tuple[str, ...]) -> str:

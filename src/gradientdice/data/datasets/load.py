@@ -93,6 +93,8 @@ def _read(source: Any, columns: Any, csv: CSV | None, ends: str | None) -> Raw:
         return tables.from_arrow_table(place, _arrow(place, source), columns)
     if isinstance(source, Mapping):
         return tables.from_mapping(place, source, columns)
+    if hasattr(source, "step") and hasattr(source, "reset"):
+        raise InputError(f"{place} is an environment, not a log: gradientdice.Recorder records one while it runs.")
     raise InputError(
         f"gradientdice.load takes a file, a data frame, a mapping of arrays or a dataset, not {type(source).__name__}: "
         "make a data frame or Transitions of it."
