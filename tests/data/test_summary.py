@@ -30,8 +30,8 @@ def test_a_log_of_vectors_and_words():
     lines = repr(gd.load(steps, columns={"states": ["age", "weight"]})).splitlines()
     assert lines[0] == "Transitions: 4 rows in 2 episodes"
     assert lines[1:3] == [
-        "  states              vectors of 2 numbers: age, weight",
-        "  actions             2 kinds: drug, rest",
+        "  states              vectors of 2 numbers: age · weight",
+        "  actions             2 kinds: drug · rest",
     ]
     assert "2 terminated" in lines[4]
     assert sum(line.startswith("  note ") for line in lines) >= 2
@@ -42,4 +42,4 @@ def test_a_long_log_is_shown_in_few_lines():
     names = tuple(f"word {k}" for k in range(100))
     shown = repr(gd.Transitions(rows % 7, rows % 100, rows * 1.0, rows % 7, episodes=rows // 10, action_names=names))
     assert len(shown) < 400 and "100,000 rows in 10,000 episodes" in shown and "100 kinds: word 0" in shown
-    assert "word 8" not in shown
+    assert max(map(len, shown.splitlines())) < 88 and shown.splitlines()[2].endswith("word 4 · …")

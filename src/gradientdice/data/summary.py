@@ -9,8 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from gradientdice.data.transitions import Transitions
 
-# So many words are listed; more would fill the screen.
-MOST_WORDS = 8
+# Words are listed up to so many characters, which leaves a line of a terminal unbroken.
+MOST_CHARACTERS = 50
 
 
 def summary(data: Transitions) -> str:
@@ -47,7 +47,11 @@ def _several(count: int, noun: str) -> str:
 
 
 def _listed(words: tuple[str, ...]) -> str:
-    return ", ".join(words[:MOST_WORDS]) + (", …" if len(words) > MOST_WORDS else "")
+    """The words, or as many as a line has room for; they may have commas of their own."""
+    whole = " · ".join(words)
+    if len(whole) <= MOST_CHARACTERS:
+        return whole
+    return (whole[:MOST_CHARACTERS].rpartition(" · ")[0] or words[0][:MOST_CHARACTERS]) + " · …"
 
 
 def _count(flags: np.ndarray | None) -> str:
