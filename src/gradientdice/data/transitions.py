@@ -51,8 +51,13 @@ class Transitions:
 
     Example:
         >>> import gradientdice as gd
-        >>> data = gd.Transitions(states=[0, 1], actions=[1, 0], rewards=[0.5, 1.0], next_states=[1, 0],
-        ...                       initial_states=[0])
+        >>> data = gd.Transitions(
+        ...     states=[0, 1],
+        ...     actions=[1, 0],
+        ...     rewards=[0.5, 1.0],
+        ...     next_states=[1, 0],
+        ...     initial_states=[0],
+        ... )
         >>> len(data)
         2
     """
@@ -225,8 +230,13 @@ class Transitions:
 
         Example:
             >>> import gradientdice as gd
-            >>> data = gd.Transitions([0, 1, 0, 1], [0, 0, 1, 1], [1.0, 0.0, 2.0, 0.0], [1, 0, 1, 0],
-            ...                       episodes=[0, 0, 1, 1])
+            >>> data = gd.Transitions(
+            ...     [0, 1, 0, 1],
+            ...     [0, 0, 1, 1],
+            ...     [1.0, 0.0, 2.0, 0.0],
+            ...     [1, 0, 1, 0],
+            ...     episodes=[0, 0, 1, 1],
+            ... )
             >>> learn, evaluate = data.split(0.5)
             >>> len(learn), len(evaluate)
             (2, 2)

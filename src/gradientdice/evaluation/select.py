@@ -126,7 +126,9 @@ def select(
         >>> import numpy as np, gradientdice as gd
         >>> mdp = gd.mdp.boyan_chain("continuing")
         >>> data = mdp.rollout(np.full((13, 2), 0.5), 200, 50, np.random.default_rng(0))
-        >>> candidates = {f"{p:g}": gd.TabularPolicy(np.tile([p, 1 - p], (13, 1))) for p in (0.1, 0.9)}
+        >>> candidates = {
+        ...     f"{p:g}": gd.TabularPolicy(np.tile([p, 1 - p], (13, 1))) for p in (0.1, 0.9)
+        ... }
         >>> gd.select(data, candidates, discount=0.9).choice
         '0.1'
     """

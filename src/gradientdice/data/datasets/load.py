@@ -52,8 +52,12 @@ def load(
 
     Example:
         >>> import gradientdice as gd
-        >>> log = {"obs": [[0.0], [1.0], [0.0]], "action": ["go", "stay", "go"], "reward": [0.0, 1.0, 0.0],
-        ...        "done": [False, True, True]}
+        >>> log = {
+        ...     "obs": [[0.0], [1.0], [0.0]],
+        ...     "action": ["go", "stay", "go"],
+        ...     "reward": [0.0, 1.0, 0.0],
+        ...     "done": [False, True, True],
+        ... }
         >>> data = gd.load(log)
         >>> data.action_names, data.next_states.tolist(), data.episodes.tolist()
         (('go', 'stay'), [[1.0], [1.0], [0.0]], [0, 0, 1])

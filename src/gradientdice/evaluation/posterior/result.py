@@ -58,7 +58,9 @@ class Posterior:
         Example:
             >>> import numpy as np
             >>> from gradientdice.evaluation.posterior.result import Posterior
-            >>> Posterior(np.arange(10.0), 4.5, 0.9, "ten numbers").probability(above=2.5, below=6.5)
+            >>> Posterior(np.arange(10.0), 4.5, 0.9, "ten numbers").probability(
+            ...     above=2.5, below=6.5
+            ... )
             0.4
         """
         if above is None and below is None:
