@@ -108,6 +108,8 @@ class DiscountCurve(Sequence[Estimate]):
         lines.append(f"Each interval holds with {confidence:.0%} confidence, the band at all discounts at once.")
         return "\n".join(lines)
 
+    __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types: each estimate with its band."""
         bands = self.band or (None,) * len(self)

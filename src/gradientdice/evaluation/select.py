@@ -57,6 +57,8 @@ class Selection:
     def __str__(self) -> str:
         return f"{self.reason}\n\n{self.ranking}"
 
+    __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
+
     def _repr_html_(self) -> str:
         from gradientdice.report.notebook import ranking_cell
 
