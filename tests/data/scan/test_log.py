@@ -59,6 +59,17 @@ def test_row_groups_that_the_filter_rules_out_are_no_parts(tmp_path, monkeypatch
     assert len(gd.scan(folder).parts) > len(gd.scan(folder, filter=ds.field("episodes") < 5).parts) > 0
 
 
+def test_a_filter_by_the_names_of_folders(tmp_path):
+    """As `day=200`: the files themselves have no such column."""
+    half = len(DATA) // 2
+    for day, part in ((100, slice(0, half)), (200, slice(half, len(DATA)))):
+        (tmp_path / f"day={day}").mkdir()
+        pq.write_table(as_table(DATA)[part], tmp_path / f"day={day}" / "log.parquet")
+    found = gd.scan(tmp_path, filter=ds.field("day") >= 200)
+    np.testing.assert_array_equal(rows(found, "rewards"), DATA.rewards[half:])
+    assert len(rows(gd.scan(tmp_path, filter=ds.field("day") > 0), "rewards")) == len(DATA)
+
+
 def test_files_of_different_widths(tmp_path):
     folder = written(tmp_path, DATA, cuts=(60,))
     first = pq.read_table(folder / "000.parquet")

@@ -86,7 +86,7 @@ def _parts(place: str, dataset: Dataset, chosen: Expression | None, wanted: Coll
         path = getattr(fragment, "path", "")
         name = path or f"fragment {number} of the dataset"
         checksums.require_names(Path(name), fragment)
-        version, pieces = version_of(path), list(_pieces(fragment, chosen))
+        version, pieces = version_of(path), list(_pieces(fragment, chosen, schema))
         # A checksum is that of a whole column, of the type that it has in the file.
         whole = len(pieces) == 1 and chosen is None and path
         types = fragment.physical_schema
@@ -117,13 +117,16 @@ def _schema(place: str, dataset: Dataset, fragments: list[Fragment], wanted: Col
     return schema
 
 
-def _pieces(fragment: Any, chosen: Expression | None) -> Iterator[tuple[Any, str]]:
-    """A file in pieces of some row groups each, and which they are."""
+def _pieces(fragment: Any, chosen: Expression | None, schema: pa.Schema) -> Iterator[tuple[Any, str]]:
+    """A file in pieces of some row groups each, and which they are.
+
+    The schema is that of the whole log: a filter may ask for a column that only the folders' names give.
+    """
     if not hasattr(fragment, "split_by_row_group"):
         yield fragment, ""
         return
     waiting, rows = [], 0
-    for one in fragment.split_by_row_group(chosen):
+    for one in fragment.split_by_row_group(chosen, schema):
         group = one.row_groups[0]
         if not group.num_rows:
             continue
