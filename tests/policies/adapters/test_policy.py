@@ -148,5 +148,6 @@ class TestWords:
 
 def test_a_function_that_returns_words_is_told_to_return_numbers():
     policy = gd.policy(lambda states: np.where(states[:, 0] > 0, "drug", "rest"), num_actions=2)
+    assert isinstance(policy, gd.DiscretePolicy)
     with pytest.raises(gd.InputError, match="row 0 is rest, which is no number.*data.action_names"):
         policy.probabilities_at(np.zeros((3, 1)))
