@@ -73,6 +73,21 @@ def test_the_sample_of_a_small_log_is_the_log(tmp_path):
         np.testing.assert_array_equal(getattr(sample, field), getattr(data, field))
 
 
+def test_a_sample_decodes_no_more_row_groups_than_it_needs(tmp_path, monkeypatch):
+    monkeypatch.setattr("gradientdice.data.scan.log.SAMPLE_ROWS", 60)
+    log, decoded = gd.scan(written(tmp_path, DATA, group=30), batch_rows=5), []
+    read = parts.ArrowPart.tables
+
+    def watched(part, *columns, **options):
+        decoded.extend(group.id for group in part.fragment.row_groups)
+        return read(part, *columns, **options)
+
+    monkeypatch.setattr(parts.ArrowPart, "tables", watched)
+    assert len(log.sample) == 60
+    # 61 rows show that the log has more than 60, and its only part gives the first 60.
+    assert decoded == [0, 1, 2, 0, 1]
+
+
 def test_the_sample_of_a_large_log_has_whole_beginnings_of_episodes(tmp_path, monkeypatch):
     monkeypatch.setattr("gradientdice.data.scan.log.SAMPLE_ROWS", 100)
     monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)

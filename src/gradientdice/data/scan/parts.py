@@ -34,9 +34,10 @@ READAHEAD = 4
 
 
 class BatchRows(Transitions):
-    """Rows of a log of which none need count: others of the log do."""
+    """Rows of a log of which none need count: others of the log do. They stay in the reader's memory."""
 
     needs_counted_rows: ClassVar[bool] = False
+    copies: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +103,16 @@ class ArrowPart:
     def path(self) -> str:
         """The file; empty where there is none."""
         return getattr(self.fragment, "path", "")
+
+    def pieces(self) -> Iterator[ArrowPart]:
+        """The same rows, row group by row group, for those who read only the first ones: Arrow decodes whole groups."""
+        groups = getattr(self.fragment, "row_groups", None) or ()
+        if len(groups) < 2:
+            yield self
+            return
+        for group in groups:
+            one = self.fragment.subset(row_group_ids=[group.id])  # pyright: ignore[reportAttributeAccessIssue]
+            yield replace(self, fragment=one, sums={})
 
     def tables(self, columns: list[str], batch_rows: int, *, threads: bool) -> Iterator[pa.Table]:
         """Its rows; only these columns are read, and row groups that the filter rules out are not."""
