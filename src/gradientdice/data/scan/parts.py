@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -104,13 +104,21 @@ class ArrowPart:
         """The file; empty where there is none."""
         return getattr(self.fragment, "path", "")
 
+    @property
+    def least_rows(self) -> int:
+        """How many rows it has, as far as that is known without reading them."""
+        return 0 if self.filter is not None else sum(group.num_rows for group in self._groups)
+
+    @property
+    def _groups(self) -> Sequence[Any]:
+        return getattr(self.fragment, "row_groups", None) or ()
+
     def pieces(self) -> Iterator[ArrowPart]:
         """The same rows, row group by row group, for those who read only the first ones: Arrow decodes whole groups."""
-        groups = getattr(self.fragment, "row_groups", None) or ()
-        if len(groups) < 2:
+        if len(self._groups) < 2:
             yield self
             return
-        for group in groups:
+        for group in self._groups:
             one = self.fragment.subset(row_group_ids=[group.id])  # pyright: ignore[reportAttributeAccessIssue]
             yield replace(self, fragment=one, sums={})
 
@@ -125,6 +133,9 @@ class ArrowPart:
             batch_size=batch_rows,
             batch_readahead=READAHEAD,
             use_threads=threads,
+            # Arrow's own allocators give the memory of a batch back to the system before the next one needs it, and the
+            # system then clears every page anew: a tenth of the time of a pass.
+            memory_pool=pa.system_memory_pool(),
         )
         waiting, rows = [], 0
         for batch in scanner.to_batches():

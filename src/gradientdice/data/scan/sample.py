@@ -61,6 +61,8 @@ def sampled(log: ScannedLog, most: int) -> Sampled:
 
 def _everything(log: ScannedLog, most: int) -> list[Batch] | None:
     """All batches of a log; None if it has more rows than that."""
+    if sum(part.least_rows for part in log.parts if isinstance(part, ArrowPart)) > most:
+        return None
     rows, taken = [], 0
     for part in range(len(log.parts)):
         for batch in _first_batches(log, part, most + 1 - taken):

@@ -141,6 +141,11 @@ class MomentPass(FactsPass):
         """In a word."""
         return "moments"
 
+    @property
+    def is_heavy(self) -> bool:
+        """Features and their products take longer than to read their rows."""
+        return True
+
     def counter(self) -> _Counter:
         """What sums over the rows of one part."""
         return _Counter(self)
