@@ -16,11 +16,12 @@ from gradientdice.arrays import as_numbers, require_moderate
 from gradientdice.data.digest import log_digest
 from gradientdice.data.fields import ARRAYS, REQUIRED, as_column_names, as_field, as_names, as_next_states
 from gradientdice.data.sequence import time_order
+from gradientdice.data.summary import summary
 from gradientdice.data.units import Units, independent_units
 from gradientdice.errors import InputError, first_bad_row, require_finite
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Transitions:
     """Logged transitions (s, a, r, s'), from any number of unknown behaviour policies.
 
@@ -50,8 +51,13 @@ class Transitions:
 
     Example:
         >>> import gradientdice as gd
-        >>> data = gd.Transitions(states=[0, 1], actions=[1, 0], rewards=[0.5, 1.0], next_states=[1, 0],
-        ...                       initial_states=[0])
+        >>> data = gd.Transitions(
+        ...     states=[0, 1],
+        ...     actions=[1, 0],
+        ...     rewards=[0.5, 1.0],
+        ...     next_states=[1, 0],
+        ...     initial_states=[0],
+        ... )
         >>> len(data)
         2
     """
@@ -121,6 +127,9 @@ class Transitions:
 
     def __len__(self) -> int:
         return len(self.rewards)
+
+    def __repr__(self) -> str:
+        return summary(self)
 
     @property
     def row_weights(self) -> Float[np.ndarray, " n"]:
@@ -224,8 +233,13 @@ class Transitions:
 
         Example:
             >>> import gradientdice as gd
-            >>> data = gd.Transitions([0, 1, 0, 1], [0, 0, 1, 1], [1.0, 0.0, 2.0, 0.0], [1, 0, 1, 0],
-            ...                       episodes=[0, 0, 1, 1])
+            >>> data = gd.Transitions(
+            ...     [0, 1, 0, 1],
+            ...     [0, 0, 1, 1],
+            ...     [1.0, 0.0, 2.0, 0.0],
+            ...     [1, 0, 1, 0],
+            ...     episodes=[0, 0, 1, 1],
+            ... )
             >>> learn, evaluate = data.split(0.5)
             >>> len(learn), len(evaluate)
             (2, 2)

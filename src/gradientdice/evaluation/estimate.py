@@ -228,6 +228,8 @@ class Estimate:
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
+    __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
+
     def _repr_html_(self) -> str:
         from gradientdice.report.notebook import estimate_cell
 

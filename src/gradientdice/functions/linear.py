@@ -30,7 +30,9 @@ class LinearFeatures:
 
     Example:
         >>> import numpy as np, gradientdice as gd
-        >>> features = gd.LinearFeatures(lambda states, actions: np.column_stack([states, actions]))
+        >>> features = gd.LinearFeatures(
+        ...     lambda states, actions: np.column_stack([states, actions])
+        ... )
         >>> features.at(np.arange(3), np.arange(3)).values.shape
         (3, 3)
     """
