@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -217,11 +217,6 @@ class Estimate:
         rows.append(("method", f"{self.estimator} on {self.functions}" if self.functions else self.estimator))
         rows += [("note", note) for note in self.notes]
         return rows
-
-    def __repr__(self) -> str:
-        # As a dataclass has it, with the improvement, which is no field since it is computed when asked for.
-        names = [*(own.name for own in fields(self) if own.repr), "improvement"]
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     def __str__(self) -> str:
         rows = self.rows()

@@ -85,8 +85,12 @@ def test_two_passes_serve_all_policies(tmp_path, monkeypatch):
 
 
 def test_the_features_of_a_policy_are_made_once_for_all_discounts(tmp_path, monkeypatch):
-    log, made, chunks = scanned(tmp_path, NOISY), [], BatchFeatures.chunks
-    monkeypatch.setattr(BatchFeatures, "chunks", lambda own, data: made.append(len(data)) or chunks(own, data))
+    log, made = scanned(tmp_path, NOISY), []
+    for name in ("chunks", "written"):
+        given = getattr(BatchFeatures, name)
+        monkeypatch.setattr(
+            BatchFeatures, name, lambda own, data, *more, g=given: made.append(len(data)) or g(own, data, *more)
+        )
     gd.evaluate(log, FUNCTIONS["target"], discount=0.9, functions=features())
     once = sum(made)
     gd.evaluate(log, FUNCTIONS["target"], discount=[0.5, 0.9, 0.95], functions=features())

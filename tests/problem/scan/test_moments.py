@@ -54,8 +54,9 @@ def test_memory_that_is_used_again_has_the_rows_of_new_memory(monkeypatch, ends,
     of = moments.BatchFeatures(as_function(TARGET), functions, 0, ends, data.states.dtype, vectors=False)
     memories = [ChunkMemory(absorbing=ends) for _ in range(2)]
     written = of.written(data, memories)
-    for _, expected in of.chunks(data):
-        found = next(written)
+    for rows, expected in of.chunks(data):
+        place, found = next(written)
+        assert place == rows
         assert found.width == expected.width
         for name in ("current", "following"):
             # Equal rows, but for the constant's share of 1 after a sum over actions in another order.

@@ -113,14 +113,29 @@ class ArrowPart:
     def _groups(self) -> Sequence[Any]:
         return getattr(self.fragment, "row_groups", None) or ()
 
-    def pieces(self) -> Iterator[ArrowPart]:
-        """The same rows, row group by row group, for those who read only the first ones: Arrow decodes whole groups."""
-        if len(self._groups) < 2:
+    def pieces(self, rows: int) -> Iterator[ArrowPart]:
+        """The same rows, some row groups at a time, for those who read only the first ones: Arrow decodes whole groups.
+
+        Args:
+            rows: how many a piece has at least, before the filter.
+        """
+        if not self._groups:
             yield self
-            return
+        waiting, found = [], 0
         for group in self._groups:
-            one = self.fragment.subset(row_group_ids=[group.id])  # pyright: ignore[reportAttributeAccessIssue]
-            yield replace(self, fragment=one, sums={})
+            waiting.append(group.id)
+            found += group.num_rows
+            if found >= rows:
+                yield self._piece(waiting)
+                waiting, found = [], 0
+        if waiting:
+            yield self._piece(waiting)
+
+    def _piece(self, groups: list[int]) -> ArrowPart:
+        if len(groups) == len(self._groups):
+            return self  # with the checksums of the whole
+        one = self.fragment.subset(row_group_ids=groups)  # pyright: ignore[reportAttributeAccessIssue]
+        return replace(self, fragment=one, sums={})
 
     def tables(self, columns: list[str], batch_rows: int, *, threads: bool) -> Iterator[pa.Table]:
         """Its rows; only these columns are read, and row groups that the filter rules out are not."""

@@ -77,7 +77,7 @@ def _first_batches(log: ScannedLog, part: int, rows: int) -> Iterator[Batch]:
     """Batches of a part until there are so many rows; hardly more is read than that."""
     taken = 0
     whole = log.parts[part]
-    pieces = whole.pieces() if isinstance(whole, ArrowPart) else (whole,)
+    pieces = whole.pieces(rows) if isinstance(whole, ArrowPart) else (whole,)
     for piece in pieces:
         for batch in replace(log, parts=(piece,)).batches(0, *ARRAYS, threads=False):
             yield batch

@@ -69,14 +69,14 @@ class BatchFeatures:
         for rows in _cut(len(data)):
             yield rows, self._rows(data, self.functions, rows)
 
-    def written(self, data: Transitions, memories: Sequence[ChunkMemory]) -> Iterator[Design]:
-        """The feature rows of one chunk after the other; the memory of each is used again, in turn."""
+    def written(self, data: Transitions, memories: Sequence[ChunkMemory]) -> Iterator[tuple[slice, Design]]:
+        """The same for those who are done with a chunk before its memory is used again, in turn."""
         functions, policy = self.functions, self.policy
         for number, rows in enumerate(_cut(len(data))):
             if isinstance(functions, LinearFeatures) and not isinstance(policy, SamplingPolicy):
-                yield written_rows(data, policy, functions, rows, memories[number % len(memories)])
+                yield rows, written_rows(data, policy, functions, rows, memories[number % len(memories)])
             else:
-                yield self._rows(data, functions, rows)
+                yield rows, self._rows(data, functions, rows)
 
     def width(self, data: Transitions) -> int:
         """How many features there are, the absorbing state's included."""
@@ -184,7 +184,8 @@ class _Counter(FactsCounter):
             assert self._on_device is not None
             self._sums.add(self._features.on_device(batch.data, self._on_device))
         else:
-            self._add_chunks(self._sums, self._features.written(batch.data, self._memories))
+            written = self._features.written(batch.data, self._memories)
+            self._add_chunks(self._sums, (design for _, design in written))
         actions = batch.data.actions
         if len(self._actions) and actions.ndim == 1 and actions.dtype.kind in "iu":
             known = (actions >= 0) & (actions < len(self._actions)) & (batch.data.row_weights > 0)
