@@ -130,6 +130,8 @@ def main() -> None:
     print(
         f"10⁵ × 256 given features, the same           {seconds(lambda: gd.evaluate(log, policy, discount=0.9, functions=functions)):8.2f} s"
     )
+    answer = gd.evaluate(log, policy, discount=0.9, functions=functions)
+    print(f"its improvement on the behaviour, when asked {seconds(lambda: answer.improvement, repeats=1):8.2f} s more")
 
     features = np.random.default_rng(0).normal(size=(65_536, width))
     other = np.ascontiguousarray(features[::-1])

@@ -164,7 +164,7 @@ def test_the_log_s_own_words_are_used():
 
 def test_an_answer_without_a_ratio_has_a_page(estimate):
     page = render(
-        replace(estimate, ratio=None, diagnostics=None, footprint=None, movements=(), interval=None, improvement=None)
+        replace(estimate, ratio=None, diagnostics=None, footprint=None, movements=(), interval=None, sources=None)
     )
     assert "no interval" in page and "has no ratio" in page
 
@@ -172,7 +172,7 @@ def test_an_answer_without_a_ratio_has_a_page(estimate):
 @pytest.mark.parametrize(
     "broken",
     [
-        {"value": math.nan, "interval": None, "standard_error": None, "improvement": None},
+        {"value": math.nan, "interval": None, "standard_error": None, "sources": None},
         {"ratio": np.full(10_000, math.nan)},
         {"ratio": np.full(10_000, 1e12)},
         {"possible": PossibleRange(1.0, 1.0)},

@@ -79,6 +79,8 @@ class Transitions:
     notes: tuple[str, ...] = ()
     # Whether a log in which every weight is 0 is refused.
     needs_counted_rows: ClassVar[bool] = True
+    # Whether arrays that somebody else can write are copied.
+    copies: ClassVar[bool] = True
 
     if TYPE_CHECKING:
         # Whatever NumPy takes is taken; the fields are arrays.
@@ -110,8 +112,9 @@ class Transitions:
             if value is None and name in REQUIRED:
                 raise InputError(f"{name} is None: a log needs one row of it per transition.")
             if value is not None and name != "next_states":
-                self._set(name, as_field(name, value))
-        self._set("next_states", as_next_states(self.next_states, self.states, self.terminated))
+                self._set(name, as_field(name, value, copy=self.copies))
+        following = as_next_states(self.next_states, self.states, self.terminated, copy=self.copies)
+        self._set("next_states", following)
         self._check_shapes()
         for name in ARRAYS:
             array = getattr(self, name)

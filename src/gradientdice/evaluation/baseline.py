@@ -10,6 +10,9 @@ E[γᵀ V(s_T)] is estimated as a policy's value is, with those states as initia
 Where that is not precise (many dimensions, few rows), what was cut is taken to be like what was seen, and how far the
 mean differs from the rewards of the episodes' second halves is the size of the error that this may make. Rows without
 episodes are all taken as a Markov reward process.
+
+On continuous states the process needs a search for features, which may take ten times as long as the policy's value
+with given features: the value is computed when it is first asked for.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from gradientdice.estimators.doubly_robust.automatic import Automatic
 from gradientdice.estimators.doubly_robust.search import FunctionSearch, searching
 from gradientdice.evaluation.difference import Compared
 from gradientdice.evaluation.interval import Intervals, error_sources
+from gradientdice.evaluation.later import Later
 from gradientdice.functions import Tabular
 from gradientdice.inference.behavior import behavior_shares, behavior_value
 from gradientdice.inference.intervals import standard_error
@@ -43,24 +47,55 @@ UNSEEN = 0.05
 
 def behavior_side(problem: Problem, discount: float) -> Compared | None:
     """The behaviour's value with the sources of its error; None where it is not known."""
-    return problem.once_for_log(("behavior side", discount), lambda: _side(problem, discount))
+    return later_behavior_side(problem, discount).value
 
 
-def _side(problem: Problem, discount: float) -> Compared | None:
-    data = problem.data
+def later_behavior_side(problem: Problem, discount: float) -> Later[Compared | None]:
+    """The same, computed when it is first asked for; until then it holds the log, and nothing else of the problem."""
+
+    def make() -> Later[Compared | None]:
+        log = LoggedProcess.of(problem)
+        return Later(lambda: _side(log, discount))
+
+    return problem.once_for_log(("behavior side", discount), make)
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedProcess:
+    """What of a problem the behaviour's value is computed from.
+
+    Attributes:
+        data: the log.
+        num_states: of the problem's table; None for other functions.
+        seed: for whatever is random.
+    """
+
+    data: Transitions
+    num_states: int | None
+    seed: int
+
+    @classmethod
+    def of(cls, problem: Problem) -> LoggedProcess:
+        """That of a problem."""
+        functions = problem.functions
+        return cls(problem.data, functions.num_states if isinstance(functions, Tabular) else None, problem.seed)
+
+
+def _side(log: LoggedProcess, discount: float) -> Compared | None:
+    data = log.data
     plain, known = behavior_value(data, discount, Intervals().confidence), behavior_shares(data, discount)
     if plain is None or known is None:
-        return _attempted(lambda: _process_value(problem, discount, None))
+        return _attempted(lambda: _process_value(log, discount, None))
     seen = Compared(ErrorSources(*known, None, Room(), data.digest))
     if discount == 1:
-        own = problem.support is not None and _cuts_episodes(data)
-        return (_attempted(lambda: _process_value(problem, discount, None)) if own else None) or seen
+        own = log.num_states is not None and _cuts_episodes(data)
+        return (_attempted(lambda: _process_value(log, discount, None)) if own else None) or seen
     if plain.unseen <= UNSEEN:
         return seen
     # Two ways to go on from where episodes were cut: that with the smaller error.
     cut = CutEpisodes.of(data, discount)
     lasting = replace(seen.sources, room=Room(misfit=plain.unseen * abs(cut.late_reward(data) - plain.value)))
-    found = _attempted(lambda: _continued(problem, discount, cut))
+    found = _attempted(lambda: _continued(log, discount, cut))
     return found if found is not None and _size(found.sources) < _size(lasting) else Compared(lasting)
 
 
@@ -85,11 +120,11 @@ def _cuts_episodes(data: Transitions) -> bool:
     return count > 1 and int(data.ended.sum()) < count
 
 
-def _continued(problem: Problem, discount: float, cut: CutEpisodes) -> ErrorSources:
+def _continued(log: LoggedProcess, discount: float, cut: CutEpisodes) -> ErrorSources:
     """The mean over episodes of what was seen, continued where it was cut."""
-    data = problem.data
+    data = log.data
     drawn = cut.drawn()
-    tail = _process_value(problem, discount, data.next_states[cut.rows[drawn]])
+    tail = _process_value(log, discount, data.next_states[cut.rows[drawn]])
     units = data.units
     starts = 0.0 if tail.starts is None else units.sums(tail.starts, cut.rows[drawn])
     share = float(cut.left.sum())
@@ -159,9 +194,9 @@ class CutEpisodes:
         return np.minimum(np.searchsorted(reached, places), len(self.left) - 1)
 
 
-def _process_value(problem: Problem, discount: float, starts: Num[np.ndarray, "k ..."] | None) -> ErrorSources:
+def _process_value(log: LoggedProcess, discount: float, starts: Num[np.ndarray, "k ..."] | None) -> ErrorSources:
     """The value of the log's Markov reward process, from its own initial states or from others."""
-    data = problem.data
+    data = log.data
     alone = replace(
         data,
         actions=np.zeros(len(data), dtype=np.int64),
@@ -170,10 +205,10 @@ def _process_value(problem: Problem, discount: float, starts: Num[np.ndarray, "k
     )
     # Rows are as independent of each other as they were with their actions.
     alone.__dict__["units"] = data.units
-    table = Tabular(problem.functions.num_states, 1) if isinstance(problem.functions, Tabular) else None
+    table = None if log.num_states is None else Tabular(log.num_states, 1)
     only = DiscretePolicy(lambda states: np.ones((len(states), 1)), 1)
     # A model of the dynamics, which normal effort learns, would take as long again as the policy itself.
-    process = Problem(alone, only, table, problem.seed, searching(discount), False, Effort.QUICK)
+    process = Problem(alone, only, table, log.seed, searching(discount), False, Effort.QUICK)
     answer, intervals, search = Automatic(discount).answer(process), Intervals(), None
     if process.is_searched:
         assert isinstance(process.chosen, FunctionSearch)

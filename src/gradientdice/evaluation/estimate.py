@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.evaluation.difference import Difference, subtract
+from gradientdice.evaluation.difference import Compared, Difference, difference, subtract
 from gradientdice.evaluation.interval import Intervals
+from gradientdice.evaluation.later import Later
 from gradientdice.evaluation.metrics import metrics
 from gradientdice.inference.behavior import BehaviorValue
 from gradientdice.inference.checks import Check, Verdict, reasons, worst
@@ -72,8 +74,8 @@ class Estimate:
             value away from what all other logs of this size would say on average; without row i the value would be
             about that much lower. The shares of one kind add up to 0. The variance of the sampling error is the sum of
             the squared shares of independent units: see `unit_shares`.
-        improvement: the value less the behaviour's own, with its paired interval; None where the behaviour's value is
-            not known, or there are no influence values.
+        behavior_side: the behaviour's own value as the other side of `improvement`, computed when that is first asked
+            for. Until then it keeps the log alive, and nothing else; then the sources of the value's error alone.
         sources: what the interval was made of.
         intervals: how it was made.
         possible: the range of values that the rewards allow.
@@ -104,7 +106,7 @@ class Estimate:
     further_checks: tuple[Check, ...] = ()
     uncut_value: float | None = None
     influence: Influence | None = field(default=None, repr=False)
-    improvement: Difference | None = None
+    behavior_side: Later[Compared | None] = field(default=Later.known(None), repr=False)
     sources: Sources | None = field(default=None, repr=False)
     intervals: Intervals = field(default_factory=Intervals, repr=False)
     possible: PossibleRange = PossibleRange(-np.inf, np.inf)
@@ -117,6 +119,20 @@ class Estimate:
         the same discount and confidence. Those of a scanned log must come from one call, of `rank` say.
         """
         return subtract(self, other) if isinstance(other, Estimate) else NotImplemented
+
+    @cached_property
+    def improvement(self) -> Difference | None:
+        """The value less the behaviour's own, with its paired interval.
+
+        None where the behaviour's value is not known, or there are no influence values. It is computed when it is first
+        asked for: on continuous states that may take longer than the value itself, since features for the behaviour's
+        value are searched for. Whatever shows or exports the whole estimate asks for it: `print`, `repr`, `to_dict`,
+        `plot`, `report`, pickling; `metrics` and `to_frame` do not.
+        """
+        behavior = None if self.sources is None else self.behavior_side.value
+        if behavior is None:
+            return None
+        return difference(Compared.of(self), behavior, self.discount, self.intervals, self.possible)
 
     @property
     def unit_shares(self) -> EachShare:

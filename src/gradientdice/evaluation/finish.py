@@ -9,8 +9,7 @@ from gradientdice.errors import InputError
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.estimators.doubly_robust.search import FunctionSearch
 from gradientdice.evaluation.assumptions import assumption_checks
-from gradientdice.evaluation.baseline import behavior_side
-from gradientdice.evaluation.difference import Compared, Difference, difference
+from gradientdice.evaluation.baseline import later_behavior_side
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.facts import LogFacts, facts_in_memory
 from gradientdice.evaluation.interval import Intervals, WholeInterval, error_sources, interval_notes, whole_interval
@@ -46,7 +45,7 @@ def finish(
     facts = facts_in_memory(problem, estimator.discount, answer, intervals.confidence, checks)
     made = provenance(seed=problem.seed, solver=repr(solver), rows=facts.rows)
     estimate = assembled(answer, whole, facts, estimator, intervals, made)
-    return replace(estimate, improvement=_improvement(problem, estimate))
+    return replace(estimate, behavior_side=later_behavior_side(problem, estimator.discount))
 
 
 def assembled(
@@ -106,14 +105,6 @@ def assembled(
         possible=possible,
         footprint=facts.footprint,
     )
-
-
-def _improvement(problem: Problem, estimate: Estimate) -> Difference | None:
-    """The difference to the behaviour's own value; None where one of the two has no shares in the error."""
-    behavior = None if estimate.sources is None else behavior_side(problem, estimate.discount)
-    if behavior is None:
-        return None
-    return difference(Compared.of(estimate), behavior, estimate.discount, estimate.intervals, estimate.possible)
 
 
 def _width(answer: Answer, whole: WholeInterval | None, facts: LogFacts) -> list[Check]:

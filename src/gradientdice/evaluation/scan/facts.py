@@ -11,7 +11,7 @@ from gradientdice.data.scan.passes import Sums
 from gradientdice.errors import InputError
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.evaluation.assumptions import ROW_TESTS, assumption_checks, enough_observations, repeats
-from gradientdice.evaluation.difference import Compared, difference
+from gradientdice.evaluation.difference import Compared
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.facts import LogFacts
 from gradientdice.evaluation.finish import assembled
@@ -23,6 +23,7 @@ from gradientdice.evaluation.interval import (
     room_beside,
     whole_interval,
 )
+from gradientdice.evaluation.later import Later
 from gradientdice.evaluation.scan.behavior import knows_behavior
 from gradientdice.evaluation.scan.questions import BehaviorSide, Columns, Question, ScannedEstimates, Scored
 from gradientdice.functions import LinearFunctions
@@ -170,11 +171,7 @@ def with_behaviors(
 
 
 def _improved(estimate: Estimate, behaviors: dict[float, Compared]) -> Estimate:
-    behavior = behaviors.get(estimate.discount)
-    if behavior is None:
-        return estimate
-    found = difference(Compared.of(estimate), behavior, estimate.discount, estimate.intervals, estimate.possible)
-    return replace(estimate, improvement=found)
+    return replace(estimate, behavior_side=Later.known(behaviors.get(estimate.discount)))
 
 
 class SampleTests:
