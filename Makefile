@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 # Where an environment says so, each of the tests' processes would compile all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test tests test-all test-lowest test-adapters test-browser docs test-docs audit package lock check types reliability bench bench-scale results clean
+.PHONY: help demo test tests test-all test-lowest test-adapters test-browser docs test-docs audit check-links package time-tutorial lock check types reliability bench bench-scale results clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,9 @@ audit: $(TOOLS)/.installed ## Look the locked versions up among known vulnerabil
 	@$(TOOLS)/bin/pip-audit --requirement requirements.lock --no-deps --disable-pip --format json --progress-spinner off \
 	  2> $(TOOLS)/audit.log | $(TOOLS)/bin/python .ci/audit.py
 
+check-links: ## Open every outside address of the package's metadata and pages; needs the internet, before a release.
+	$(PYTHON) .ci/links.py
+
 PACKAGE := .venv-package
 package: $(TOOLS)/.installed ## Build the wheel and the sdist, install each in a clean environment and run the demo from there.
 	rm -rf dist $(PACKAGE)
@@ -57,6 +60,11 @@ package: $(TOOLS)/.installed ## Build the wheel and the sdist, install each in a
 	  (cd $(PACKAGE) && bin/python -m gradientdice.experiments.demo | grep verdict); \
 	  $(PACKAGE)/bin/python -m pip uninstall --quiet --yes gradientdice; \
 	done
+
+time-tutorial: $(TOOLS)/.installed ## Time the first tutorial for a newcomer: an empty environment, the wheel, every cell.
+	rm -rf build/wheel
+	$(TOOLS)/bin/python -m build --no-isolation --wheel --outdir build/wheel . > $(TOOLS)/build.log || { cat $(TOOLS)/build.log; exit 1; }
+	$(PYTHON) benchmarks/first_tutorial.py build/wheel/*.whl
 
 AXE := build/axe/package/axe.min.js
 $(AXE):
@@ -112,9 +120,12 @@ docs: $(DOCS) ## Build the documentation site into build/docs: tutorials are run
 test-docs: docs ## Open every page of the site in Chromium, follow every link, and take pictures into build/pictures.
 	$(BIN)/python -m pytest -q docs/tests
 
+# Lines of code that a page of the site shows whole; tests/test_docs.py holds all blocks to it.
+PAGE_WIDTH := 88
 check: $(INSTALLED)
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff format --check --quiet --line-length $(PAGE_WIDTH) $$(git ls-files '*.md')
 	$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 
 types: $(INSTALLED) ## Type-check src and tests with pyright.
@@ -131,7 +142,7 @@ bench: $(INSTALLED) ## Measure speed, as ratios in one run.
 	$(BIN)/python benchmarks/neural_step.py
 	$(BIN)/python benchmarks/kernel_memory.py
 
-bench-scale: $(INSTALLED) ## Measure logs beyond memory and write docs/results/scale.md; takes 4 GB in scale-logs, and 15 minutes.
+bench-scale: $(INSTALLED) ## Measure logs beyond memory and write docs/results/scale.md; takes 5 GB in scale-logs, and 25 minutes.
 	$(BIN)/python benchmarks/scale.py
 
 results: $(INSTALLED) ## Run all experiments and write the pages under docs/results.

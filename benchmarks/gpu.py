@@ -238,12 +238,12 @@ def show(row: dict[str, Any]) -> None:
 def stream_rows(rows: int, features: int, places: list[str]) -> dict[str, Any]:
     """The log is written once for both places."""
     sys.path.insert(0, str(Path(__file__).parent))
-    import scale
+    import scale_logs
 
     with tempfile.TemporaryDirectory() as folder:
-        written, _ = timed(lambda: scale.write(Path(folder) / "log", rows, scale.vector_part))
+        written, log = timed(lambda: scale_logs.prepared(Path(folder), "vectors", rows))
         label = f"{rows:,} rows from Parquet, {features} features"
-        row = both("stream", [str(Path(folder) / "log"), features], label, places)
+        row = both("stream", [str(log), features], label, places)
     return {**row, "seconds to write the log": written}
 
 

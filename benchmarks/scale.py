@@ -7,7 +7,7 @@ docs/results/scale.md is written from that file.
 
     python benchmarks/scale.py --only table features --rows 1e6 1e7 --folder scale-logs
 
-10⁸ rows of a table take 0.3 GB on disk, and as many rows of features 3.5 GB.
+10⁸ rows of a table take 0.3 GB on disk (0.5 GB with 10⁵ states), and as many rows of features 3.5 GB.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -26,7 +25,7 @@ from typing import Any
 
 # Of the process that measures nothing but starts the others, and of those: before NumPy reads them.
 ONE_CORE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-SECTIONS = ("table", "features", "memory", "workers", "equal")
+SECTIONS = ("table", "states", "features", "memory", "workers", "equal")
 SMALL_ROWS, EQUAL_ROWS = 20_000, 1_000_000
 WORKERS = (1, 2, 4, 8)
 
@@ -65,11 +64,10 @@ def run_here(options: argparse.Namespace) -> None:
     """One task, in this process."""
     if options.one_core:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
-    from scale_tasks import TASKS
+    from scale_tasks import TASKS, peak_memory
 
     found = TASKS[options.task](options.log, options.small)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(json.dumps({**found, "GiB": peak}))
+    print(json.dumps({**found, "GiB": peak_memory()}))
 
 
 def repeats(options: argparse.Namespace, rows: int, most: float = 10**8) -> int:
@@ -91,6 +89,10 @@ def measure(measured: Measured, options: argparse.Namespace) -> None:
                 for task in ("read", "table"):
                     name = f"table/{rows}/{task}/{number}"
                     measured.get(name, partial(run, task, log, small["table"]))
+    if "states" in only:
+        for rows in map(int, options.state_rows):
+            log = prepared(folder, "states", rows)
+            measured.get(f"states/{rows}/states/0", partial(run, "states", log, small["table"]))
     if "features" in only or "memory" in only:
         for rows in map(int, options.feature_rows):
             log = prepared(folder, "vectors", rows)
@@ -130,6 +132,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="sections to measure")
     parser.add_argument("--fresh", action="store_true", help="measure these sections anew")
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7, 1e8], help="sizes of the table's log")
+    parser.add_argument("--state-rows", type=float, nargs="+", default=[1e7, 1e8], help="of the table of 10⁵ states")
     parser.add_argument("--feature-rows", type=float, nargs="+", default=[1e6, 1e7, 1e8])
     parser.add_argument("--repeats", type=int, default=3, help="of what takes seconds")
     parser.add_argument("--worker-rows", type=float, default=1e8)

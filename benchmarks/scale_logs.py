@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-STATES, ACTIONS, FEATURES = 1000, 4, 64
+STATES, MANY_STATES, ACTIONS, FEATURES = 1000, 100_000, 4, 64
 # Those that an answer reads.
 TABLE_COLUMNS = ["states", "actions", "rewards", "next_states", "terminated", "initial_states"]
 VECTOR_COLUMNS = ["states", "actions", "rewards", "next_states", "episodes"]
 FILE_ROWS, GROUP_ROWS = 10_000_000, 1_000_000
 
 
-def table_part(rows: int, seed: int):
-    """Independent transitions between 1,000 states, four actions, rewards of 0 and 1, one end in 100 steps."""
+def table_part(rows: int, seed: int, count: int = STATES):
+    """Independent transitions between so many states, four actions, rewards of 0 and 1, one end in 100 steps."""
     import pyarrow as pa
 
     rng = np.random.default_rng([7, seed])
-    states = rng.integers(0, STATES, size=rows, dtype=np.int32)
+    states = rng.integers(0, count, size=rows, dtype=np.int32)
     actions = rng.integers(0, ACTIONS, size=rows, dtype=np.int8)
-    following = (states + actions * 7 + rng.integers(0, 10, size=rows, dtype=np.int32)) % STATES
+    following = (states + actions * 7 + rng.integers(0, 10, size=rows, dtype=np.int32)) % count
     rewards = (rng.random(rows, dtype=np.float32) < (states % 10) / 10).astype(np.float32)
     return pa.table(
         {
@@ -31,7 +32,7 @@ def table_part(rows: int, seed: int):
             "next_states": following.astype(np.int32),
             "terminated": rng.random(rows, dtype=np.float32) < 0.01,
             "initial_states": pa.LargeListArray.from_arrays(
-                np.minimum(np.arange(rows + 1), 100), pa.array(rng.integers(0, STATES, size=100, dtype=np.int32))
+                np.minimum(np.arange(rows + 1), 100), pa.array(rng.integers(0, count, size=100, dtype=np.int32))
             ),
         }
     )
@@ -60,7 +61,7 @@ def vector_part(rows: int, seed: int):
     )
 
 
-MAKERS = {"table": table_part, "vectors": vector_part}
+MAKERS = {"table": table_part, "states": partial(table_part, count=MANY_STATES), "vectors": vector_part}
 
 
 def prepared(folder: Path, kind: str, rows: int) -> Path:

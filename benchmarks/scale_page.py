@@ -22,12 +22,14 @@ def write_page(measured: Measured, path: Path) -> str:
     parts = [_head(measured)]
     if _sizes(measured, "table"):
         parts.append(_table(measured))
+    if _sizes(measured, "states"):
+        parts.append(_states(measured))
     if _sizes(measured, "features"):
         parts.append(_features(measured))
     if _sizes(measured, "table") and _sizes(measured, "features"):
         _draw_sizes(measured, pictures / "sizes.png")
         parts.append(_memory(measured))
-    if "workers/parts" in measured and "workers/2/0" in measured:
+    if "workers/parts" in measured and "pinned_seconds" in measured.get("workers/2/0", {}):
         _draw_workers(measured, pictures / "workers.png")
         parts.append(_workers(measured))
     if any(name.startswith("equal/") for name in measured):
@@ -51,6 +53,10 @@ def _all(measured: Measured, prefix: str) -> list[Measured]:
 
 def _seconds(measured: Measured, prefix: str) -> float:
     return statistics.median(one["seconds"] for one in _all(measured, prefix))
+
+
+def _median(measured: Measured, prefix: str, figure: str) -> float:
+    return statistics.median(one[figure] for one in _all(measured, prefix))
 
 
 def _sizes(measured: Measured, section: str) -> list[int]:
@@ -106,8 +112,10 @@ def _features(measured: Measured) -> str:
         cells = []
         for cores in ("one core", "all cores"):
             found = _all(measured, f"features/{rows}/features, {cores}")
-            share = statistics.median(rows * one["dgemm_row_seconds"] / one["seconds"] for one in found)
-            cells += [f"{rows / _seconds(measured, f'features/{rows}/features, {cores}') / 1e6:.2f}", f"{share:.0%}"]
+            cells.append(f"{rows / _seconds(measured, f'features/{rows}/features, {cores}') / 1e6:.2f}")
+            for yardstick in ("dense_row_seconds", "dgemm_row_seconds"):
+                shares = [rows * one[yardstick] / one["seconds"] for one in found if yardstick in one]
+                cells.append(f"{statistics.median(shares):.0%}" if shares else "")
         whole = _all(measured, f"features/{rows}/cosines, all cores")
         rate = rows / _seconds(measured, f"features/{rows}/cosines, all cores") / 1e6
         peak = max(one["GiB"] for one in _all(measured, f"features/{rows}/features, all cores") + whole)
@@ -115,16 +123,52 @@ def _features(measured: Measured) -> str:
     return f"""## Linear features: 64
 
 `gd.Moments.from_transitions`: states of four numbers, two actions, episodes. At each row the feature function is asked three times (at the
-logged action, and at both actions of the next state), and the moments are two products, xᵀx and x̄'ᵀx. The yardstick is
-these two products by BLAS (`x.T @ x`, `x.T @ y`, for which NumPy calls dsyrk and dgemm) on float64 arrays of 131,072 × 64
+logged action, and at both actions of the next state), and the moments are two products, xᵀx and x̄'ᵀx. The bar is 60% of dgemm's
+rate and 2 GiB. Dgemm's rate is that of two products of 64 × 64 numbers per row, 16,384 operations, by `x.T @ y` on float64 arrays of 131,072 × 64
 that are in memory already: no file, no features, no mean over actions. It is measured before and after, in the same process, with the same
-number of threads. "Nothing" is a feature function that returns a fixed array, so that all the time is the library's;
-on one core reading is on that core, too. "Cosines" is a function as a user would write it, whose own time is
-included. The bar is 60% of the yardstick and 2 GiB.
+number of threads. The library does fewer operations: xᵀx is symmetric, and NumPy gives it to dsyrk, which does half of them. "Of both"
+is the share of a stricter yardstick, which has this advantage too: `x.T @ x` and `x.T @ y` in memory. "Nothing" is a feature function that returns
+a fixed array, so that all the time is the library's; on one core reading is on that core, too. "Cosines" is a function as a user
+would write it, whose own time is included. On all cores, BLAS has one thread while the library's threads form products.
 
-| rows | nothing, one core: million rows per second | of dgemm | nothing, all cores: million rows per second | of dgemm | cosines, all cores: million rows per second | peak GiB |
-|---|---|---|---|---|---|---|
+| rows | nothing, one core: million rows per second | of dgemm | of both | nothing, all cores: million rows per second | of dgemm | of both | cosines, all cores: million rows per second | peak GiB |
+|---|---|---|---|---|---|---|---|---|
 {chr(10).join(lines)}"""
+
+
+def _states(measured: Measured) -> str:
+    lines = []
+    for rows in _sizes(measured, "states"):
+        one = measured[f"states/{rows}/states/0"]
+        lines.append(
+            f"| {_power(rows)} | {one['cells'] / 1e6:.1f} | {one['counting_seconds']:.0f} | {one['counting_cpu']:.0f} "
+            f"| {one['counting_GiB']:.1f} | {one['seconds']:.0f} | {one['cpu']:.0f} | {one['GiB']:.1f} |"
+        )
+    return f"""## A table of 100,000 states
+
+The same log with a hundred times as many states: each state and action leads to ten others, or ends. A cell is a combination of state, action,
+and next state or end. "Counting" is the pass; "answer" is `gd.evaluate`: the pass, the sparse solve, the interval and the diagnostics.
+
+| rows | million cells | counting: seconds | processor seconds | peak GiB | answer: seconds | processor seconds | peak GiB |
+|---|---|---|---|---|---|---|---|
+{chr(10).join(lines)}
+
+Memory follows the cells that were seen and, slowly, the rows: counts of 1, 2, 4, … parts wait to be put together, so that ten times as many
+rows keep three more of them, each some hundred megabytes here.{_billion(measured)}"""
+
+
+def _billion(measured: Measured) -> str:
+    """What 10⁹ rows would take, where two sizes tell."""
+    sizes = _sizes(measured, "states")
+    if len(sizes) < 2:
+        return ""
+    (few, first), (many, last) = ((rows, measured[f"states/{rows}/states/0"]) for rows in (sizes[0], sizes[-1]))
+    rate = (last["counting_cpu"] - first["counting_cpu"]) / (many - few)
+    total = last["cpu"] + rate * (10**9 - many)
+    return (
+        f" 10⁹ rows would take about {total / 60:.0f} minutes of one core, at the {rate * 1e9:.0f} ns per row between these "
+        "sizes: extrapolated, not measured."
+    )
 
 
 def _memory(measured: Measured) -> str:
@@ -158,12 +202,15 @@ def _workers(measured: Measured) -> str:
     costs, cores, rows = _costs(measured), measured["machine"]["cores"], _worker_rows(measured)
     lines = []
     for count in _workers_measured(measured):
-        seconds = _seconds(measured, f"workers/{count}")
-        task = statistics.median(one["task_seconds"] for one in _all(measured, f"workers/{count}"))
-        speed = _seconds(measured, "workers/1") / seconds
-        lines.append(
-            f"| {count} | {seconds:.2f} | {speed:.2f} | {costs.seconds(rows, count, cores):.2f} | {1e3 * task:.2f} |"
-        )
+        cells = []
+        for way in ("pinned_", ""):
+            seconds = _median(measured, f"workers/{count}", f"{way}seconds")
+            speed = _median(measured, "workers/1", f"{way}seconds") / seconds
+            cells.append(f"{seconds:.2f} | {speed:.2f}")
+        spent = _median(measured, f"workers/{count}", "workers_cpu")
+        task = _median(measured, f"workers/{count}", "task_seconds")
+        model = costs.seconds(rows, count, cores)
+        lines.append(f"| {count} | {' | '.join(cells)} | {spent:.2f} | {model:.2f} | {1e3 * task:.2f} |")
     far = []
     for size in (10**9, 10**10):
         one = costs.seconds(size, 1)
@@ -175,10 +222,13 @@ def _workers(measured: Measured) -> str:
     return f"""## Workers
 
 The table from {_power(rows)} rows by `distributed` worker processes with one thread each, on the {cores} cores of this machine: beyond {cores}
-workers nothing can become faster. The bar is 1.7 times as fast with two workers as with one.
+workers nothing can become faster. A worker is one process that runs one task at a time (`threads_per_worker=1`, BLAS with one thread, and no
+thread that reads ahead); Arrow still fetches bytes of the file in threads of its own. "Each on one core" holds every worker with all its
+threads to one core, so that one worker cannot use two; "anywhere" leaves that to the system. The client and the scheduler are another process,
+which needs a core for {_median(measured, "workers/1", "here_cpu"):.1f} s of an answer in either case. The bar is 1.7 times as fast with two workers as with one.
 
-| workers | seconds | times as fast | by the model below | ms of a task that does nothing |
-|---|---|---|---|---|
+| workers | each on one core: seconds | times as fast | anywhere: seconds | times as fast | processor seconds of the workers | by the model below | ms of a task that does nothing |
+|---|---|---|---|---|---|---|---|
 {chr(10).join(lines)}
 
 ![Measured and modelled seconds by workers](scale/workers.png)
@@ -245,7 +295,11 @@ def _draw_workers(measured: Measured, path: Path) -> None:
     with styled():
         figure, (here, far) = plt.subplots(1, 2, figsize=(8, 3))
         here.plot(
-            counts, [_seconds(measured, f"workers/{count}") for count in counts], "o", color=ACCENT, label="measured"
+            counts,
+            [_median(measured, f"workers/{count}", "pinned_seconds") for count in counts],
+            "o",
+            color=ACCENT,
+            label="measured",
         )
         here.plot(counts, [costs.seconds(rows, count, cores) for count in counts], "-", color=WARM, label="model")
         here.set(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scale_logs import ACTIONS, FEATURES, STATES, TABLE_COLUMNS, VECTOR_COLUMNS
+from scale_logs import ACTIONS, FEATURES, MANY_STATES, STATES, TABLE_COLUMNS, VECTOR_COLUMNS
 
 # The shape of the arrays whose products are the yardstick: a batch of a scanned log.
 BATCH_ROWS = 1 << 17
@@ -32,10 +34,10 @@ def read_and_sum(folder: Path, columns: list[str]) -> None:
             totals[name] += float(pc.sum(column).as_py() or 0.0)
 
 
-def table_policy():
+def table_policy(states: int = STATES):
     import gradientdice as gd
 
-    return gd.TabularPolicy(np.random.default_rng(1).dirichlet(np.ones(ACTIONS), size=STATES))
+    return gd.TabularPolicy(np.random.default_rng(1).dirichlet(np.ones(ACTIONS), size=states))
 
 
 def coin(states: np.ndarray) -> np.ndarray:
@@ -76,16 +78,27 @@ def moments(folder: Path, function) -> None:
     gd.Moments.from_transitions(gd.scan(folder), gd.DiscretePolicy(coin, 2), gd.LinearFeatures(function))
 
 
-def dgemm_seconds() -> float:
-    """Seconds per row of the two products of 64 features, on arrays that are there already."""
+def product_seconds() -> np.ndarray:
+    """Seconds per row of two products of 64 features, on arrays that are there already.
+
+    First both by dgemm, the rate of the bar; then those that moments need, of which NumPy gives xᵀx to dsyrk, which
+    does half of the work.
+    """
     x = np.random.default_rng(0).normal(size=(BATCH_ROWS, FEATURES))
     y = np.random.default_rng(1).normal(size=(BATCH_ROWS, FEATURES))
+
+    def dense() -> None:
+        for _ in range(ROUNDS):
+            x.T @ y
+            y.T @ x
+
+    def symmetric() -> None:
+        for _ in range(ROUNDS):
+            x.T @ x
+            x.T @ y
+
     x.T @ y
-    begin = time.perf_counter()
-    for _ in range(ROUNDS):
-        x.T @ x
-        x.T @ y
-    return (time.perf_counter() - begin) / ROUNDS / BATCH_ROWS
+    return np.array([timed(dense), timed(symmetric)]) / ROUNDS / BATCH_ROWS
 
 
 def timed(work) -> float:
@@ -107,12 +120,49 @@ def table_task(folder: Path, small: Path) -> dict[str, float]:
     return {"seconds": timed(lambda: evaluate_table(gd.scan(folder)))}
 
 
+def states_task(folder: Path, small: Path) -> dict[str, float]:
+    """A table of 100,000 states: its counts, and what they take in memory; then an answer with them."""
+    import gradientdice as gd
+    from gradientdice.data.scan.passes import Run
+    from gradientdice.functions import Tabular
+    from gradientdice.problem.scan.counts import CountPass
+
+    evaluate_table(gd.scan(small))  # imports
+    log, work = gd.scan(folder), CountPass(None, DISCOUNT, table=Tabular(MANY_STATES, ACTIONS))
+    found: dict[str, Any] = {}
+
+    def count() -> None:
+        found["sums"] = work.finished(Run(progress=False).sums(log, work))
+
+    begun = time.process_time()
+    counting = timed(count)
+    processor = time.process_time() - begun
+    cells, peak = len(found.pop("sums")["codes"]), peak_memory()
+    policy, begun = table_policy(MANY_STATES), time.process_time()
+    seconds = timed(lambda: gd.evaluate(gd.scan(folder), policy, discount=DISCOUNT, progress=False))
+    return {
+        "seconds": seconds,
+        "cpu": time.process_time() - begun,
+        "counting_seconds": counting,
+        "counting_cpu": processor,
+        "cells": cells,
+        "counting_GiB": peak,
+    }
+
+
+def peak_memory() -> float:
+    """The most memory that this process has had, in GiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
 def features_task(folder: Path, small: Path) -> dict[str, float]:
     """The products before and after, and the moments between them."""
     moments(small, fixed)
-    before = dgemm_seconds()
+    before, processor = product_seconds(), time.process_time()
     seconds = timed(lambda: moments(folder, fixed))
-    return {"seconds": seconds, "dgemm_row_seconds": (before + dgemm_seconds()) / 2}
+    processor = time.process_time() - processor
+    dense, symmetric = (before + product_seconds()) / 2
+    return {"seconds": seconds, "cpu": processor, "dense_row_seconds": dense, "dgemm_row_seconds": symmetric}
 
 
 def cosines_task(folder: Path, small: Path) -> dict[str, float]:
@@ -127,18 +177,38 @@ def cluster(workers: int):
 
 
 def workers_task(folder: Path, small: Path, workers: int) -> dict[str, float]:
-    """An answer by so many worker processes with one thread each, and what a task costs beside its work."""
+    """An answer by so many worker processes, and what a task costs beside its work.
+
+    First they run where the system lets them; then each has one core to itself, as far as there are as many. The client
+    and the scheduler, in this process, are not held to a core.
+    """
     from distributed import Client
 
     import gradientdice as gd
 
+    found: dict[str, float] = {}
     with cluster(workers) as local, Client(local) as client:
         client.run(evaluate_table, gd.load(small))  # imports, on every worker
         evaluate_table(gd.scan(small, client=client))
-        fixed_part = timed(lambda: evaluate_table(gd.scan(small, client=client)))
-        seconds = timed(lambda: evaluate_table(gd.scan(folder, client=client)))
-        overhead = timed(lambda: client.gather(client.map(int, range(TRIVIAL_TASKS), pure=False))) / TRIVIAL_TASKS
-    return {"seconds": seconds, "small_seconds": fixed_part, "task_seconds": overhead}
+        found["small_seconds"] = timed(lambda: evaluate_table(gd.scan(small, client=client)))
+        for way in ("", "pinned_"):
+            if way:
+                for number, address in enumerate(client.scheduler_info()["workers"]):
+                    client.run(pin, number, workers=[address])
+            before, here = client.run(time.process_time), time.process_time()
+            found[f"{way}seconds"] = timed(lambda: evaluate_table(gd.scan(folder, client=client)))
+            found[f"{way}here_cpu"] = time.process_time() - here
+            after = client.run(time.process_time)
+            found[f"{way}workers_cpu"] = sum(after[one] - before[one] for one in after)
+        overhead = timed(lambda: client.gather(client.map(int, range(TRIVIAL_TASKS), pure=False)))
+    return {**found, "task_seconds": overhead / TRIVIAL_TASKS}
+
+
+def pin(number: int) -> None:
+    """Holds this process, with its threads that read, to one core."""
+    cores = sorted(os.sched_getaffinity(0))
+    for thread in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(thread), [cores[number % len(cores)]])
 
 
 def parts_task(folder: Path, small: Path) -> dict[str, float]:
@@ -175,6 +245,7 @@ def equal_task(folder: Path, small: Path) -> dict[str, Any]:
 TASKS = {
     "read": read_task,
     "table": table_task,
+    "states": states_task,
     "features": features_task,
     "cosines": cosines_task,
     "parts": parts_task,

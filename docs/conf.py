@@ -75,6 +75,7 @@ html_context = {"default_mode": "auto"}  # light or dark as the system is
 html_sidebars = {"index": [], "comparison": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"  # a command goes on after a line that ends so
 
 # Pages that are files of the repository's root, where they belong: a page of the site includes each.
 ROOT_FILES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}

@@ -15,24 +15,27 @@ from gradientdice.experiments import demo
 
 DOCS = Path(__file__).parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-# The answer and the first pictures below it.
-WIDTH, HEIGHT = 1120, 920
+# The report as on a desk: the answer and the first pictures below it. For the landing page, where a picture has half
+# the width, as in a narrow window: the answer alone, whose words can be read there.
+SIZES = {"report": (1120, 920), "answer": (560, 625)}
 # As many as can be told apart here, in a third of the bytes.
 COLOURS = 64
 
 
 def main() -> None:
-    """Writes report.png and report_dark.png."""
+    """Writes report.png, report_dark.png, answer.png and answer_dark.png."""
     estimate = gd.evaluate(demo.make_log(), gd.TabularPolicy(demo.TARGET), discount=demo.DISCOUNT)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         report = Path(folder, "report.html")
         estimate.report(report)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        for scheme, name in (("light", "report.png"), ("dark", "report_dark.png")):
-            page = browser.new_page(color_scheme=scheme, viewport={"width": WIDTH, "height": HEIGHT})
-            page.goto(report.as_uri())
-            page.screenshot(path=DOCS / name)
-            Image.open(DOCS / name).quantize(COLOURS).save(DOCS / name, optimize=True)
+        for scheme, ending in (("light", ".png"), ("dark", "_dark.png")):
+            for name, (width, height) in SIZES.items():
+                page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": height})
+                page.goto(report.as_uri())
+                path = DOCS / f"{name}{ending}"
+                page.screenshot(path=path)
+                Image.open(path).quantize(COLOURS).save(path, optimize=True)
         browser.close()
 
 

@@ -1,6 +1,7 @@
 """The documentation: its links lead somewhere, and its examples run."""
 
 import re
+import runpy
 import sys
 import tomllib
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.experiments.coverage.problems import problems
+from problems import known
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -23,6 +25,22 @@ def test_links_lead_to_files(page):
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_code_is_no_wider_than_a_page(page):
+    widest = int(known(re.search(r"^PAGE_WIDTH := (\d+)$", (ROOT / "Makefile").read_text(), re.M))[1])
+    blocks = re.findall(r"^ *```.+\n((?:.*\n)*?) *```$", page.read_text(), re.M)
+    lines = [line for block in blocks for line in block.splitlines() if not line.startswith(":")]  # options are no code
+    assert [line for line in lines if len(line) > widest] == []
+
+
+def test_the_first_tutorial_is_timed_as_it_is_shown():
+    timing = runpy.run_path(str(ROOT / "benchmarks/first_tutorial.py"))
+    parts = timing["cells"](timing["PAGE"].read_text())
+    assert list(parts) == ["The log", "The policy", "The answer", "Pictures, and a page to send around"]
+    assert not any("assert" in code for codes in parts.values() for code in codes)
+    assert list(timing["run"]({"one": ["x = 1\nx + 1"], "two": ["assert x == 1"]})) == ["one", "two"]
 
 
 class Tracker:

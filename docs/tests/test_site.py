@@ -34,6 +34,9 @@ MAIN = (
     "reference/command_line",
     "reference/generated/gradientdice.evaluate",
     "results/control",
+    "results/ranking",
+    "results/scale",
+    "large_logs",
     "comparison",
 )
 ABORTED = "net::ERR_ABORTED"
@@ -65,7 +68,7 @@ def browser():
 
 @pytest.fixture(scope="session")
 def context(browser):
-    with browser.new_context() as context:
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
         yield context
 
 
@@ -101,6 +104,11 @@ def opened(context, address):
             "broken images": page.evaluate(
                 "[...document.images].filter(i => i.loading != 'lazy' && !i.naturalWidth).map(i => i.src)"
             ),
+            # Blocks that are shown at once: what is folded has no width.
+            "wide code": page.evaluate(
+                "[...document.querySelectorAll('div.highlight:not(.output *) > pre')]"
+                ".filter(e => e.clientWidth && e.scrollWidth > e.clientWidth + 1).map(e => e.innerText.slice(0, 60))"
+            ),
             "heading": page.evaluate("document.querySelector('h1')?.innerText ?? ''"),
         }
     page.close()
@@ -120,6 +128,10 @@ def test_every_page_has_a_heading_and_its_images(opened):
     assert [(name, page["broken images"]) for name, page in opened.items() if page["broken images"]] == []
 
 
+def test_code_is_shown_whole(opened):
+    assert {name: page["wide code"] for name, page in opened.items() if page["wide code"]} == {}
+
+
 def test_every_internal_link_leads_to_a_page_and_an_anchor(opened, address):
     dead = set()
     for name, page in opened.items():
@@ -135,7 +147,7 @@ def test_every_internal_link_leads_to_a_page_and_an_anchor(opened, address):
     assert sorted(dead) == []
 
 
-def test_links_from_reports_lead_to_the_explanation_of_each_check(opened):
+def test_the_page_of_checks_has_the_anchor_of_each(opened):
     estimate = gd.evaluate(demo.make_log(), gd.TabularPolicy(demo.TARGET), discount=demo.DISCOUNT)
     assert {check.anchor for check in estimate.checks} <= opened["checks.html"]["anchors"]
 

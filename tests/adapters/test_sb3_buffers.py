@@ -102,6 +102,13 @@ def test_several_environments(saving):
         np.testing.assert_array_equal(known(data.terminated), columns[4])
 
 
+def test_a_buffer_that_does_not_tell_time_limits_says_so():
+    options = {"handle_timeout_termination": False}
+    model = sb3.DQN("MlpPolicy", make("CartPole-v1", 20), learning_starts=10_000, seed=0, replay_buffer_kwargs=options)
+    model.learn(200)
+    assert any("does not tell time limits" in note for note in gd.load(model.replay_buffer).notes)
+
+
 @pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1"])
 def test_a_rollout_buffer(name):
     tapes = [make(name, 30) for _ in range(2)]

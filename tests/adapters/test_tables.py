@@ -20,6 +20,7 @@ def test_polars():
     flat = polars.DataFrame({**{name: array for name, array in log.items() if array.ndim == 1}, **numbers})
     for frame in (lists, arrays, flat):
         assert_same(gd.load(frame), by_hand(log))
+    assert_same(gd.load(flat.lazy()), by_hand(log))
     words = flat.with_columns(
         polars.Series("actions", np.array(["a", "b", "c"])[log["actions"]], dtype=polars.Categorical)
     )

@@ -3,6 +3,7 @@
 import os
 import time
 
+import gymnasium
 import numpy as np
 import pandas as pd
 import pytest
@@ -40,6 +41,9 @@ def test_another_delimiter_that_was_said(tmp_path):
     [
         (pd.DataFrame([[0, 0, 1, 1.0, 1]], columns=["states", *GOOD]), "DataFrame cannot be read as a log .*Duplicate"),
         (pd.DataFrame({**GOOD, "rewards": [1j, 2]}), "DataFrame cannot be read as a log .*rewards"),
+        (pd.Series([0.0, 1.0]), "the Series is a single column: give the data frame that it belongs to"),
+        ([{"obs": 0, "action": 0, "reward": 1.0}], "not list: make a data frame or Transitions of it"),
+        (gymnasium.make("CartPole-v1"), "is an environment, not a log: gradientdice.Recorder records one"),
         ({**GOOD, "states": {0: 1}}, "parts of states must be arrays of one length"),
         ({**GOOD, "states": {"a": [1, 2], "b": [1]}}, "parts of states must be arrays of one length"),
         ("https://example.org/log.csv", "is an address, not a file"),

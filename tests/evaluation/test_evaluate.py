@@ -122,7 +122,10 @@ BAD = [
     ({"confidence": 0.0}, "confidence"),
     ({"confidence": 1.0}, "confidence"),
     ({"policy": np.full((5, 2), 0.5)}, "policy must be a"),
-    ({"policy": gd.TabularPolicy(np.full((3, 2), 0.5))}, "states must lie in 0 to 2; row 0 is 3"),
+    (
+        {"policy": gd.TabularPolicy(np.full((3, 2), 0.5))},
+        "states must lie in 0 to 2; row 0 is 3. The policy's table.*must have a row for each state",
+    ),
     (
         {"policy": gd.TabularPolicy(np.full((5, 3), 1 / 3)), "functions": gd.Tabular(5, 3, stand_in=False)},
         "never contains",

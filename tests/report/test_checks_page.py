@@ -1,8 +1,8 @@
 """Every check is explained at its anchor, with the thresholds that it has."""
 
 import ast
+import html
 import re
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +10,11 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.inference.checks import below
-from gradientdice.report.links import DOCUMENTATION
+from gradientdice.report.explanations import explanation
 from gradientdice.report.strip import limits
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/checks.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "src/gradientdice/report/checks.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r'<a id="([^"]+)"></a>\n(.*?)(?=<a id=|\n## |\Z)', PAGE, re.S))
 
 
@@ -36,12 +36,22 @@ def test_every_check_has_its_anchor():
     names = names_in_the_code()
     assert len(names) > 20
     missing = [name for name in names if below(name, 0.0, 1.0, 2.0, "", "").anchor not in SECTIONS]
-    assert not missing, f"docs/checks.md does not explain {missing}"
+    assert not missing, f"report/checks.md does not explain {missing}"
 
 
-def test_reports_link_to_the_project_s_documentation():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project.get("urls", {}).get("Documentation", DOCUMENTATION).rstrip("/") == DOCUMENTATION.rstrip("/")
+def test_reports_have_the_text_of_the_page():
+    for anchor, section in SECTIONS.items():
+        text = section.split("\n\n", 1)[1].replace("*", "").replace("`", "")
+        shown = html.unescape(re.sub(r"</?(em|code)>", "", explanation(anchor)))
+        assert shown == " ".join(text.split()) and "*" not in shown, anchor
+    assert explanation("negative-mass").startswith("No true ratio is negative.")
+    assert "<em>What would help:</em>" in explanation("negative-mass")
+    assert explanation("a-check-of-the-reader-s-own") == ""
+
+
+def test_the_site_s_page_is_the_same_text():
+    page = (ROOT / "docs/checks.md").read_text(encoding="utf-8")
+    assert "{include} ../src/gradientdice/report/checks.md" in page
 
 
 def test_an_anchor_is_a_word_for_an_address():

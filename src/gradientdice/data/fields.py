@@ -21,13 +21,19 @@ _WORDS = {"true": True, "t": True, "yes": True, "y": True, "1": True} | {
 }  # fmt: skip
 
 
-def as_field(name: str, value: object) -> np.ndarray:
-    """One field as it is kept: floats, flags, whole numbers for episodes, numbers for the rest."""
-    array = as_array(name, value)
+def as_field(name: str, value: object, *, copy: bool = True) -> np.ndarray:
+    """One field as it is kept: floats, flags, whole numbers for episodes, numbers for the rest.
+
+    Args:
+        name: the field.
+        value: as it was given.
+        copy: whether it is kept, so that an array that somebody can write must be copied.
+    """
+    array = as_array(name, value, copy=copy)
     if array.ndim == 0:
         raise InputError(f"{name} must be an array with one row per transition, not the single value {value!r:.40}.")
     if name in _FLOAT:
-        return as_floats(name, array)
+        return as_floats(name, array, copy=False)
     if name in _BOOL:
         return _as_flags(name, array)
     if name == "episodes":
@@ -37,7 +43,7 @@ def as_field(name: str, value: object) -> np.ndarray:
             "actions must hold numbers, not words: number them in the order of the policy's columns, for example by "
             'actions = [["left", "right"].index(word) for word in actions]. gradientdice.load does that by itself.'
         )
-    array = as_numbers(name, array)
+    array = as_numbers(name, array, copy=False)
     if array.dtype.kind == "b" or array.dtype == np.uint64:
         # Unsigned numbers of this size and signed ones have no common type but floats.
         if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
@@ -66,7 +72,7 @@ def _as_episodes(array: np.ndarray) -> np.ndarray:
     if are_words(array):
         _, first, index = np.unique(array.astype(str), return_index=True, return_inverse=True)
         return np.argsort(np.argsort(first))[index]
-    array = as_numbers("episodes", array)
+    array = as_numbers("episodes", array, copy=False)
     whole = array.astype(np.int64) if array.dtype.kind == "f" and (np.abs(array) < 2**53).all() else array
     if array.dtype.kind not in "iu" and (whole.dtype.kind != "i" or (whole != array).any()):
         raise InputError(f"episodes must be whole numbers or names, not {array.dtype}.")
@@ -78,18 +84,23 @@ def are_words(array: np.ndarray) -> bool:
     return array.dtype.kind in "US" or (array.dtype.kind == "O" and all(isinstance(word, str) for word in array.flat))
 
 
-def as_next_states(value: object, states: np.ndarray, terminated: np.ndarray | None) -> np.ndarray:
+def as_next_states(
+    value: object, states: np.ndarray, terminated: np.ndarray | None, *, copy: bool = True
+) -> np.ndarray:
     """The next states. What follows an end is not used: where it is masked or not finite, the state before it is kept.
 
     Args:
         value: the next states as they were given.
         states: as they are kept.
         terminated: as they are kept.
+        copy: see `as_field`.
     """
     mask, given = None, value
     if isinstance(value, np.ma.MaskedArray):
         mask, given = np.ma.getmaskarray(value), value.data
-    array = as_field("next_states", given)
+    array = as_field("next_states", given, copy=copy)
+    if terminated is None and mask is None:
+        return array
     fits = terminated is not None and array.shape == states.shape and terminated.shape == (len(array),)
     ended = terminated.reshape(-1, *[1] * (array.ndim - 1)) if terminated is not None and fits else np.array(False)
     unknown = ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(array.shape, dtype=bool)

@@ -16,11 +16,12 @@ from gradientdice.arrays import as_numbers, require_moderate
 from gradientdice.data.digest import log_digest
 from gradientdice.data.fields import ARRAYS, REQUIRED, as_column_names, as_field, as_names, as_next_states
 from gradientdice.data.sequence import time_order
+from gradientdice.data.summary import summary
 from gradientdice.data.units import Units, independent_units
 from gradientdice.errors import InputError, first_bad_row, require_finite
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Transitions:
     """Logged transitions (s, a, r, s'), from any number of unknown behaviour policies.
 
@@ -50,8 +51,13 @@ class Transitions:
 
     Example:
         >>> import gradientdice as gd
-        >>> data = gd.Transitions(states=[0, 1], actions=[1, 0], rewards=[0.5, 1.0], next_states=[1, 0],
-        ...                       initial_states=[0])
+        >>> data = gd.Transitions(
+        ...     states=[0, 1],
+        ...     actions=[1, 0],
+        ...     rewards=[0.5, 1.0],
+        ...     next_states=[1, 0],
+        ...     initial_states=[0],
+        ... )
         >>> len(data)
         2
     """
@@ -73,6 +79,8 @@ class Transitions:
     notes: tuple[str, ...] = ()
     # Whether a log in which every weight is 0 is refused.
     needs_counted_rows: ClassVar[bool] = True
+    # Whether arrays that somebody else can write are copied.
+    copies: ClassVar[bool] = True
 
     if TYPE_CHECKING:
         # Whatever NumPy takes is taken; the fields are arrays.
@@ -104,8 +112,9 @@ class Transitions:
             if value is None and name in REQUIRED:
                 raise InputError(f"{name} is None: a log needs one row of it per transition.")
             if value is not None and name != "next_states":
-                self._set(name, as_field(name, value))
-        self._set("next_states", as_next_states(self.next_states, self.states, self.terminated))
+                self._set(name, as_field(name, value, copy=self.copies))
+        following = as_next_states(self.next_states, self.states, self.terminated, copy=self.copies)
+        self._set("next_states", following)
         self._check_shapes()
         for name in ARRAYS:
             array = getattr(self, name)
@@ -118,6 +127,9 @@ class Transitions:
 
     def __len__(self) -> int:
         return len(self.rewards)
+
+    def __repr__(self) -> str:
+        return summary(self)
 
     @property
     def row_weights(self) -> Float[np.ndarray, " n"]:
@@ -221,8 +233,13 @@ class Transitions:
 
         Example:
             >>> import gradientdice as gd
-            >>> data = gd.Transitions([0, 1, 0, 1], [0, 0, 1, 1], [1.0, 0.0, 2.0, 0.0], [1, 0, 1, 0],
-            ...                       episodes=[0, 0, 1, 1])
+            >>> data = gd.Transitions(
+            ...     [0, 1, 0, 1],
+            ...     [0, 0, 1, 1],
+            ...     [1.0, 0.0, 2.0, 0.0],
+            ...     [1, 0, 1, 0],
+            ...     episodes=[0, 0, 1, 1],
+            ... )
             >>> learn, evaluate = data.split(0.5)
             >>> len(learn), len(evaluate)
             (2, 2)

@@ -41,7 +41,12 @@ class BehaviorCloning:
 
     Example:
         >>> import numpy as np, gradientdice as gd
-        >>> log = gd.Transitions([0, 0, 0, 1], actions=[0, 0, 1, 1], rewards=np.zeros(4), next_states=[0, 0, 1, 0])
+        >>> log = gd.Transitions(
+        ...     [0, 0, 0, 1],
+        ...     actions=[0, 0, 1, 1],
+        ...     rewards=np.zeros(4),
+        ...     next_states=[0, 0, 1, 0],
+        ... )
         >>> policy = gd.TabularPolicy(np.full((2, 2), 0.5))
         >>> np.exp(gd.BehaviorCloning().log_probabilities(log, policy)).round(4)
         array([0.6667, 0.6667, 0.3333, 1.    ])

@@ -84,7 +84,9 @@ def compare(
         >>> import numpy as np, gradientdice as gd
         >>> mdp, target = gd.mdp.boyan_chain("episodic"), np.tile([0.1, 0.9], (13, 1))
         >>> data = mdp.sample(5000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
-        >>> table = gd.compare(data, gd.TabularPolicy(target), [gd.GradientDICE(0.9), gd.PDIS(0.9)])
+        >>> table = gd.compare(
+        ...     data, gd.TabularPolicy(target), [gd.GradientDICE(0.9), gd.PDIS(0.9)]
+        ... )
         >>> table["choice"].tolist()
         ['use this', '', '']
         >>> table["note"].str[:14].tolist()

@@ -31,7 +31,10 @@ class DiscountCurve(Sequence[Estimate]):
 
     Example:
         >>> import numpy as np, gradientdice as gd
-        >>> mdp, target = gd.mdp.boyan_chain("continuing"), gd.TabularPolicy(np.tile([0.1, 0.9], (13, 1)))
+        >>> mdp, target = (
+        ...     gd.mdp.boyan_chain("continuing"),
+        ...     gd.TabularPolicy(np.tile([0.1, 0.9], (13, 1))),
+        ... )
         >>> data = mdp.sample(5000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
         >>> curve = gd.evaluate(data, target, discount=[0.5, 0.9, 1])
         >>> len(curve), curve.discounts
@@ -104,6 +107,8 @@ class DiscountCurve(Sequence[Estimate]):
         confidence = self.estimates[0].confidence
         lines.append(f"Each interval holds with {confidence:.0%} confidence, the band at all discounts at once.")
         return "\n".join(lines)
+
+    __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types: each estimate with its band."""

@@ -82,6 +82,8 @@ class Difference:
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
+    __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
         return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -218,15 +218,12 @@ class Estimate:
         rows += [("note", note) for note in self.notes]
         return rows
 
-    def __repr__(self) -> str:
-        # As a dataclass has it, with the improvement, which is no field since it is computed when asked for.
-        names = [*(own.name for own in fields(self) if own.repr), "improvement"]
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
-
     def __str__(self) -> str:
         rows = self.rows()
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
+
+    __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
 
     def _repr_html_(self) -> str:
         from gradientdice.report.notebook import estimate_cell

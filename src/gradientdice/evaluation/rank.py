@@ -100,7 +100,10 @@ def rank(
         >>> import numpy as np, gradientdice as gd
         >>> mdp = gd.mdp.boyan_chain("continuing")
         >>> data = mdp.sample(20_000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
-        >>> policies = {f"{p:g}": gd.TabularPolicy(np.tile([p, 1 - p], (13, 1))) for p in (0.1, 0.5, 0.9)}
+        >>> policies = {
+        ...     f"{p:g}": gd.TabularPolicy(np.tile([p, 1 - p], (13, 1)))
+        ...     for p in (0.1, 0.5, 0.9)
+        ... }
         >>> ranking = gd.rank(data, policies, discount=0.9, baseline="0.5")
         >>> ranking.names[0], ranking.best_set
         ('0.1', ('0.1',))

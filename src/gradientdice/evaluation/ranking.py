@@ -126,6 +126,8 @@ class Ranking:
         lines.append(f"* may be the best: the best policy is among these with {self.confidence:.0%} confidence")
         return "\n".join(lines)
 
+    __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
+
     def _repr_html_(self) -> str:
         from gradientdice.report.notebook import ranking_cell
 
@@ -232,6 +234,8 @@ class DiscountRankings(Mapping[float, Ranking]):
 
     def __str__(self) -> str:
         return "\n\n".join(str(ranking) for ranking in self.rankings.values())
+
+    __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types: a list of rankings."""

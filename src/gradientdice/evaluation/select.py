@@ -57,6 +57,8 @@ class Selection:
     def __str__(self) -> str:
         return f"{self.reason}\n\n{self.ranking}"
 
+    __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
+
     def _repr_html_(self) -> str:
         from gradientdice.report.notebook import ranking_cell
 
@@ -126,7 +128,9 @@ def select(
         >>> import numpy as np, gradientdice as gd
         >>> mdp = gd.mdp.boyan_chain("continuing")
         >>> data = mdp.rollout(np.full((13, 2), 0.5), 200, 50, np.random.default_rng(0))
-        >>> candidates = {f"{p:g}": gd.TabularPolicy(np.tile([p, 1 - p], (13, 1))) for p in (0.1, 0.9)}
+        >>> candidates = {
+        ...     f"{p:g}": gd.TabularPolicy(np.tile([p, 1 - p], (13, 1))) for p in (0.1, 0.9)
+        ... }
         >>> gd.select(data, candidates, discount=0.9).choice
         '0.1'
     """

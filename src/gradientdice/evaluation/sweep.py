@@ -76,10 +76,19 @@ def sweep(
 
     Example:
         >>> import numpy as np, gradientdice as gd
-        >>> mdp, target = gd.mdp.boyan_chain("episodic"), gd.TabularPolicy(np.tile([0.1, 0.9], (13, 1)))
+        >>> mdp, target = (
+        ...     gd.mdp.boyan_chain("episodic"),
+        ...     gd.TabularPolicy(np.tile([0.1, 0.9], (13, 1))),
+        ... )
         >>> data = mdp.sample(2000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
-        >>> table = gd.sweep(data, target, [gd.GradientDICE(0.5), gd.GradientDICE(0.9)], gd.Tabular(13, 2),
-        ...                  gd.PrimalDual(steps=100, learning_rate=0.1, record_every=50), seeds=3)
+        >>> table = gd.sweep(
+        ...     data,
+        ...     target,
+        ...     [gd.GradientDICE(0.5), gd.GradientDICE(0.9)],
+        ...     gd.Tabular(13, 2),
+        ...     gd.PrimalDual(steps=100, learning_rate=0.1, record_every=50),
+        ...     seeds=3,
+        ... )
         >>> len(table)
         12
     """

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Num
+from jaxtyping import Float, Num
 
 from gradientdice.arrays import as_floats, is_usable, require_usable
 from gradientdice.errors import InputError, require_callable, require_count, require_flag
+from gradientdice.functions.row_memory import RowMemory
 from gradientdice.functions.rows import DenseRows
 from gradientdice.policies import SamplingPolicy, StatePolicy
 
@@ -29,7 +30,9 @@ class LinearFeatures:
 
     Example:
         >>> import numpy as np, gradientdice as gd
-        >>> features = gd.LinearFeatures(lambda states, actions: np.column_stack([states, actions]))
+        >>> features = gd.LinearFeatures(
+        ...     lambda states, actions: np.column_stack([states, actions])
+        ... )
         >>> features.at(np.arange(3), np.arange(3)).values.shape
         (3, 3)
     """
@@ -57,10 +60,18 @@ class LinearFeatures:
 
     def at(self, states: Num[np.ndarray, "n ..."], actions: Num[np.ndarray, "n ..."]) -> DenseRows:
         """x(s,a)."""
-        # With an intercept the features are copied beside it, and need no copy of their own.
-        features = self._result(states, actions, copy=not self.intercept)
-        require_usable(RESULT, features)
-        return DenseRows(_beside_one(features) if self.intercept else features)
+        return DenseRows(self.written_at(states, actions, RowMemory()))
+
+    def written_at(
+        self, states: Num[np.ndarray, "n ..."], actions: Num[np.ndarray, "n ..."], memory: RowMemory
+    ) -> Float[np.ndarray, "n K"]:
+        """x(s,a), in memory that somebody gives."""
+        features = self._result(states, actions)
+        rows, place = self._places(features, memory)
+        place[...] = features
+        if not is_usable(rows):
+            require_usable(RESULT, features)
+        return rows
 
     def expected(self, states: Num[np.ndarray, "n ..."], policy: StatePolicy, rng: np.random.Generator) -> DenseRows:
         """Σ_a π(a|s) x(s,a): exact for discrete actions, a mean of several draws for a sampler."""
@@ -68,41 +79,47 @@ class LinearFeatures:
             draws = policy.draws or self.draws
             total = np.asarray(sum(self.at(states, policy.sample(states, rng)).values for _ in range(draws)))
             return DenseRows(total / draws)
-        probabilities = policy.probabilities_at(states)
-        total = self._mean_features(states, probabilities)
-        if not is_usable(total):
-            for action in range(policy.num_actions):  # the one to be refused is among these
-                self.at(states, np.full(len(states), action))
-        return DenseRows(_beside_one(total, probabilities @ np.ones(policy.num_actions)) if self.intercept else total)
+        return DenseRows(self.written_mean(states, policy.probabilities_at(states), RowMemory()))
 
-    def _mean_features(self, states: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
-        """Σ_a π(a|s) of the function's results; not finite where one of them is not."""
-        total = term = None
-        for action, share in enumerate(np.ascontiguousarray(probabilities.T)):
+    def written_mean(
+        self, states: Num[np.ndarray, "n ..."], shares: Float[np.ndarray, "n A"], memory: RowMemory
+    ) -> Float[np.ndarray, "n K"]:
+        """Σ_a shares(s,a) x(s,a), in memory that somebody gives."""
+        rows = place = total = np.empty(0)
+        last = shares.shape[1] - 1
+        for action, share in enumerate(np.ascontiguousarray(shares.T)):
             features = self._result(states, np.full(len(states), action))
             # Each product in memory of its own: the result may be the function's. What bad numbers give is found later.
             with np.errstate(all="ignore"):
-                if total is None:
-                    total = features * share[:, None]
+                # Rows that lie one after the other are faster than those with the constant between them: only the last
+                # sum is written there.
+                if action == 0:
+                    rows, place = self._places(features, memory)
+                    kept = place if last == 0 else memory.spare(0, features.shape)
+                    total = np.multiply(features, share[:, None], out=kept)
                 else:
-                    term = np.multiply(features, share[:, None], out=term)
-                    total += term
-        assert total is not None
-        return total
+                    term = np.multiply(features, share[:, None], out=memory.spare(1, features.shape))
+                    total = np.add(total, term, out=place if action == last else total)
+        if self.intercept:
+            rows[:, 0] = shares @ np.ones(shares.shape[1])
+        if not is_usable(rows):
+            for action in range(shares.shape[1]):  # the one to be refused is among these
+                self.at(states, np.full(len(states), action))
+        return rows
 
-    def _result(self, states: np.ndarray, actions: np.ndarray, *, copy: bool = False) -> np.ndarray:
-        """What the function returns, as floats; without a copy it may be the function's own memory."""
-        features = as_floats(RESULT, self.function(states, actions), copy=copy)
+    def _places(self, features: np.ndarray, memory: RowMemory) -> tuple[np.ndarray, np.ndarray]:
+        """Rows with the constant and with zeros after the features, and the features' own columns in them."""
+        first, count = int(self.intercept), features.shape[1]
+        rows = memory.rows(len(features), first + count + memory.after)
+        rows[:, :first], rows[:, first + count :] = 1.0, 0.0
+        return rows, rows[:, first : first + count]
+
+    def _result(self, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        """What the function returns, as floats; it may be the function's own memory."""
+        features = as_floats(RESULT, self.function(states, actions), copy=False)
         if features.ndim != 2 or len(features) != len(states):
             raise InputError(
                 f"The feature function returned shape {features.shape} for {len(states)} pairs; "
                 "it must return (n, K), one row per pair."
             )
         return features
-
-
-def _beside_one(features: np.ndarray, one: np.ndarray | float = 1.0) -> np.ndarray:
-    """The features with a constant one before them."""
-    rows = np.empty((len(features), features.shape[1] + 1))
-    rows[:, 0], rows[:, 1:] = one, features
-    return rows

@@ -31,7 +31,10 @@ def require_discrete(actions: np.ndarray, count: int) -> None:
     outside = (actions < 0) | (actions >= count)
     if outside.any():
         row = first_bad_row(outside)
-        raise InputError(f"actions must lie in 0 to {count - 1}; row {row} is {actions[row]}.")
+        raise InputError(
+            f"actions must lie in 0 to {count - 1}; row {row} is {actions[row]}. The policy must know every action of "
+            f"the log: it has {count}."
+        )
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,11 @@ class Tabular:
         outside = (values < 0) | (values >= count)
         if outside.any():
             row = first_bad_row(outside)
-            raise InputError(f"{name} must lie in 0 to {count - 1}; row {row} is {values[row]}.")
+            lacking = "a column for each action" if name == "actions" else "a row for each state"
+            raise InputError(
+                f"{name} must lie in 0 to {count - 1}; row {row} is {values[row]}. The policy's table, or Tabular(…), "
+                f"must have {lacking}."
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,9 @@ class DiscretePolicy:
 
     Example:
         >>> import numpy as np, gradientdice as gd
-        >>> policy = gd.DiscretePolicy(lambda states: np.full((len(states), 2), 0.5), num_actions=2)
+        >>> policy = gd.DiscretePolicy(
+        ...     lambda states: np.full((len(states), 2), 0.5), num_actions=2
+        ... )
         >>> policy.probabilities_at(np.zeros((3, 4))).shape
         (3, 2)
     """

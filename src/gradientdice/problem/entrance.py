@@ -37,7 +37,7 @@ def require_types(data: object, policy: object) -> None:
             "asked here needs the log in memory: give log.sample, or load it."
         )
     if not isinstance(data, Transitions):
-        raise InputError(f"data must be Transitions, not {type(data).__name__}: see gradientdice.Transitions and load.")
+        raise InputError(f"data must be Transitions, not {type(data).__name__}: gradientdice.load makes them of a log.")
     require_policy(policy)
 
 

@@ -168,7 +168,10 @@ class Moments:
             >>> target = np.tile([0.1, 0.9], (13, 1))
             >>> moments = gd.Moments.exact(mdp, target, np.eye(26), np.full((13, 2), 1 / 26))
             >>> solution = gd.solve(gd.GradientDICE(discount=0.9), moments)
-            >>> np.allclose(solution.ratio_params.reshape(13, 2), mdp.ratio(target, 0.9, np.full((13, 2), 1 / 26)))
+            >>> np.allclose(
+            ...     solution.ratio_params.reshape(13, 2),
+            ...     mdp.ratio(target, 0.9, np.full((13, 2), 1 / 26)),
+            ... )
             True
         """
         if not isinstance(mdp, TabularMDP):

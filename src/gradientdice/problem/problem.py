@@ -82,8 +82,13 @@ class Problem:
     Example:
         >>> import numpy as np, gradientdice as gd
         >>> from gradientdice.problem.problem import Problem
-        >>> mdp, target = gd.mdp.boyan_chain("continuing"), gd.TabularPolicy(np.tile([0.1, 0.9], (13, 1)))
-        >>> problem = Problem(mdp.sample(2000, np.full((13, 2), 1 / 26), np.random.default_rng(0)), target)
+        >>> mdp, target = (
+        ...     gd.mdp.boyan_chain("continuing"),
+        ...     gd.TabularPolicy(np.tile([0.1, 0.9], (13, 1))),
+        ... )
+        >>> problem = Problem(
+        ...     mdp.sample(2000, np.full((13, 2), 1 / 26), np.random.default_rng(0)), target
+        ... )
         >>> problem.functions, problem.moments.num_features
         (Tabular(num_states=13, num_actions=2), 26)
     """

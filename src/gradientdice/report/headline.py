@@ -23,7 +23,7 @@ class Headline:
         difference: how it compares with the behaviour, a sentence; empty where that is not known.
         reason: why the verdict is what it is, a sentence.
         remedy: what would help; empty if nothing need.
-        link: to the explanation of the check behind the reason; empty where no check is.
+        explanation: of the check behind the reason, as HTML; empty where no check is.
     """
 
     value: str
@@ -32,7 +32,7 @@ class Headline:
     difference: str
     reason: str
     remedy: str = ""
-    link: str = ""
+    explanation: str = ""
 
 
 def headline(estimate: Estimate) -> Headline:
@@ -61,7 +61,7 @@ def compared(difference: Difference) -> str:
 
 
 def _reason(estimate: Estimate) -> tuple[str, str, str]:
-    """Why the verdict is what it is, what would help, and where that is explained."""
+    """Why the verdict is what it is, what would help, and what the check means."""
     if not estimate.status.ok:
         first, _, rest = estimate.status.message.partition(" Causes: ")
         return first, rest.partition("Remedies: ")[2] or rest.partition("Remedy: ")[2], ""
@@ -70,7 +70,7 @@ def _reason(estimate: Estimate) -> tuple[str, str, str]:
     more = "" if others < 1 else " One more reason is below." if others == 1 else f" {others} more reasons are below."
     if line is not None:
         text = f"{sentence(line.check.name)}: {line.value} ({line.check.meaning}; {line.limits}).{more}"
-        return text, line.check.remedy, line.link
+        return text, line.check.remedy, line.explanation
     if estimate.verdict is Verdict.TRUST:
         return f"All {len(estimate.checks)} checks are within their limits.", "", ""
     text, _, remedy = estimate.reasons[0].partition("; what would help: ")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gradientdice.inference.checks import Check, Verdict
 from gradientdice.report.digits import figure
-from gradientdice.report.links import check_link
+from gradientdice.report.explanations import explanation
 
 # Where the thresholds lie on the line, in per cent of its length.
 CAUTION_AT, ALARM_AT = 50.0, 80.0
@@ -23,20 +23,20 @@ class Line:
         place: where its figure lies on the line, in per cent.
         value: the figure as text.
         limits: its thresholds as text.
-        link: to its explanation.
+        explanation: what it means, a paragraph of HTML; empty for a check that is not the library's own.
     """
 
     check: Check
     place: float
     value: str
     limits: str
-    link: str
+    explanation: str
 
 
 def strip(checks: Iterable[Check]) -> list[Line]:
     """The checks, worst first."""
     lines = [
-        Line(check, place(check), figure(check.value), limits(check), check_link(check.anchor)) for check in checks
+        Line(check, place(check), figure(check.value), limits(check), explanation(check.anchor)) for check in checks
     ]
     return sorted(lines, key=lambda line: -line.place)
 

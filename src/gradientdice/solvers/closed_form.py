@@ -37,7 +37,9 @@ class ClosedForm:
         >>> mdp = gd.mdp.single_state()
         >>> uniform = np.array([[0.5, 0.5]])
         >>> moments = gd.Moments.exact(mdp, uniform, np.eye(2), uniform)
-        >>> gd.ClosedForm().solve(gd.GradientDICE(discount=1.0), moments).ratio_params.round(12)
+        >>> gd.ClosedForm().solve(gd.GradientDICE(discount=1.0), moments).ratio_params.round(
+        ...     12
+        ... )
         array([1., 1.])
     """
 

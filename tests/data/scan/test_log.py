@@ -73,6 +73,25 @@ def test_the_sample_of_a_small_log_is_the_log(tmp_path):
         np.testing.assert_array_equal(getattr(sample, field), getattr(data, field))
 
 
+def test_a_sample_decodes_no_more_row_groups_than_it_needs(tmp_path, monkeypatch):
+    monkeypatch.setattr("gradientdice.data.scan.log.SAMPLE_ROWS", 60)
+    log, decoded = gd.scan(written(tmp_path, DATA, group=30), batch_rows=5), []
+    read = parts.ArrowPart.tables
+
+    def watched(part, *columns, **options):
+        decoded.extend(group.id for group in part.fragment.row_groups)
+        return read(part, *columns, **options)
+
+    monkeypatch.setattr(parts.ArrowPart, "tables", watched)
+    assert len(log.sample) == 60
+    assert decoded == [0, 1]
+    filtered = gd.scan(tmp_path, batch_rows=5, filter=ds.field("states") >= 0)
+    decoded.clear()
+    assert len(filtered.sample) == 60
+    # Here 61 rows must show that the log has more than 60.
+    assert decoded == [0, 1, 2, 0, 1]
+
+
 def test_the_sample_of_a_large_log_has_whole_beginnings_of_episodes(tmp_path, monkeypatch):
     monkeypatch.setattr("gradientdice.data.scan.log.SAMPLE_ROWS", 100)
     monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
@@ -128,6 +147,28 @@ def test_names_of_folders_are_columns(tmp_path):
     log = gd.scan(tmp_path)
     np.testing.assert_array_equal(rows(log, "episodes"), np.repeat([3, 7], 5))
     np.testing.assert_array_equal(rows(log, "rewards"), DATA.rewards[[*range(3, 8), *range(7, 12)]])
+
+
+@pytest.mark.parametrize("also", [None, ds.field("rewards") >= 0])
+def test_a_filter_may_name_a_column_of_the_folders(tmp_path, also):
+    for day in range(3):
+        (tmp_path / f"day={day}").mkdir()
+        table = as_table(DATA).slice(40 * day, 40)
+        pq.write_table(table, tmp_path / f"day={day}" / "log.parquet", row_group_size=15)
+    days = ds.field("day") >= 1
+    expected = DATA.rewards[40:120]
+    expected = expected if also is None else expected[expected >= 0]
+    log = gd.scan(tmp_path, filter=days if also is None else days & also)
+    np.testing.assert_array_equal(rows(log, "rewards"), expected)
+    np.testing.assert_array_equal(log.sample.rewards, expected)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"), [(ds.field("dayx") >= 1, "dayx"), (ds.field("rewards") == "much", "string")]
+)
+def test_a_filter_that_does_not_fit_is_refused(tmp_path, wrong, reason):
+    with pytest.raises(gd.InputError, match=rf"filter does not fit .*columns are states, .*{reason}"):
+        gd.scan(written(tmp_path, DATA), filter=wrong)
 
 
 def test_the_words_of_actions_are_known(tmp_path):

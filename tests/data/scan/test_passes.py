@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.data.scan import passes
+from gradientdice.data.scan import parts, passes
 from gradientdice.data.scan.passes import Run
 from scans import as_function, features, small_table, with_fields, written
 
@@ -14,7 +14,7 @@ DATA, TARGET = small_table(noise=1.0)
 class Order:
     """Writes down in which order parts are merged."""
 
-    name, fields = "order", ()
+    name, fields, is_heavy = "order", (), False
 
     def over(self, part, batches):
         return {"text": np.array([part + 1.0])}
@@ -36,6 +36,27 @@ def tree(values: list[float]) -> float:
 def log(tmp_path, monkeypatch) -> gd.ScannedLog:
     monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
     return gd.scan(written(tmp_path / "log", DATA, group=30), batch_rows=13)
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("heavy", [False, True])
+def test_several_threads_read_only_for_passes_that_wait_for_them(log, monkeypatch, cores, heavy):
+    monkeypatch.setattr(passes, "usable_cores", lambda: cores)
+    read, asked = parts.ArrowPart.tables, set()
+
+    def watched(part, *columns, threads):
+        asked.add(threads)
+        return read(part, *columns, threads=threads)
+
+    class Rows(Order):
+        is_heavy = heavy
+
+        def over(self, part, batches):
+            return {"text": np.array([sum(len(batch.data) for batch in batches)])}
+
+    monkeypatch.setattr(parts.ArrowPart, "tables", watched)
+    Run().sums(log, Rows())
+    assert asked == {cores > 1 and not heavy}
 
 
 def test_the_order_of_reduction_follows_from_the_number_of_parts(log):

@@ -144,3 +144,10 @@ class TestWords:
             gd.evaluate(self.data, other, discount=1.0)
         with pytest.raises(gd.InputError, match="2 words for 3 actions"):
             gd.DiscretePolicy(lambda s: s, 3, action_names=("b", "d"))
+
+
+def test_a_function_that_returns_words_is_told_to_return_numbers():
+    policy = gd.policy(lambda states: np.where(states[:, 0] > 0, "drug", "rest"), num_actions=2)
+    assert isinstance(policy, gd.DiscretePolicy)
+    with pytest.raises(gd.InputError, match="row 0 is rest, which is no number.*data.action_names"):
+        policy.probabilities_at(np.zeros((3, 1)))

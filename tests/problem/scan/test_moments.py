@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import ThreadpoolController
 
 import gradientdice as gd
 from gradientdice.data.scan.passes import Run
 from gradientdice.problem.scan import moments
 from gradientdice.problem.scan.asked import as_asked
+from gradientdice.problem.scan.written import ChunkMemory
 from scans import as_function, as_table, features, small_table, with_fields
 
 DATA, TARGET = small_table(noise=1.0)
@@ -25,21 +27,47 @@ def test_chunks_do_not_matter(monkeypatch, chunk, weights):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-14)
 
 
-def test_a_second_thread_gives_the_same_bits(monkeypatch):
+@pytest.mark.parametrize("narrow", [0, moments.NARROW], ids=["wide", "narrow"])
+def test_threads_give_the_same_bits(monkeypatch, narrow):
     monkeypatch.setattr(moments, "CHUNK_ROWS", 10)
+    monkeypatch.setattr(moments, "NARROW", narrow)
     log = gd.scan(as_table(DATA), batch_rows=50)
     sample = log.sample
     of = moments.BatchFeatures(as_function(TARGET), features(), 0, True, sample.states.dtype, vectors=False)
     asked = as_asked(log, as_function(TARGET), features(), 0, Run())
-    one, two = (asked.summed(lambda _, b=beside: moments.MomentPass(features=of, beside=b)) for beside in (False, True))
-    assert one.keys() == two.keys()
-    for name in one:
-        np.testing.assert_array_equal(one[name], two[name])
+    alone, *others = (
+        asked.summed(lambda _, t=threads: moments.MomentPass(features=of, threads=t)) for threads in (0, 1, 3)
+    )
+    for other in others:
+        assert alone.keys() == other.keys()
+        for name in alone:
+            np.testing.assert_array_equal(alone[name], other[name])
 
 
-def test_an_error_beside_is_raised_here():
-    def bad(one):
-        raise gd.InputError("no")
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_memory_that_is_used_again_has_the_rows_of_new_memory(monkeypatch, ends, intercept):
+    monkeypatch.setattr(moments, "CHUNK_ROWS", 10)
+    rng = np.random.default_rng(5)
+    data = with_fields(DATA, terminated=rng.random(len(DATA)) < 0.2, weights=WEIGHTS)
+    functions = gd.LinearFeatures(lambda s, a: np.column_stack([np.cos(s), np.sin(s) * a]), intercept)
+    of = moments.BatchFeatures(as_function(TARGET), functions, 0, ends, data.states.dtype, vectors=False)
+    memories = [ChunkMemory(absorbing=ends) for _ in range(2)]
+    written = of.written(data, memories)
+    for rows, expected in of.chunks(data):
+        place, found = next(written)
+        assert place == rows
+        assert found.width == expected.width
+        for name in ("current", "following"):
+            # Equal rows, but for the constant's share of 1 after a sum over actions in another order.
+            np.testing.assert_allclose(getattr(found, name).values, getattr(expected, name).values, rtol=1e-15)
+        for name in ("rewards", "weights", "ended"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert next(written, None) is None
 
-    with pytest.raises(gd.InputError, match="no"):
-        moments._for_each_beside(bad, iter([None, None]))  # pyright: ignore[reportArgumentType, reportPrivateUsage]
+
+def test_blas_has_its_threads_again_after_a_scan():
+    libraries = ThreadpoolController()
+    before = [library["num_threads"] for library in libraries.info()]
+    gd.Moments.from_transitions(gd.scan(as_table(DATA), batch_rows=50), as_function(TARGET), features())
+    assert [library["num_threads"] for library in libraries.info()] == before

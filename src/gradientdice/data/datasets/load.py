@@ -52,8 +52,12 @@ def load(
 
     Example:
         >>> import gradientdice as gd
-        >>> log = {"obs": [[0.0], [1.0], [0.0]], "action": ["go", "stay", "go"], "reward": [0.0, 1.0, 0.0],
-        ...        "done": [False, True, True]}
+        >>> log = {
+        ...     "obs": [[0.0], [1.0], [0.0]],
+        ...     "action": ["go", "stay", "go"],
+        ...     "reward": [0.0, 1.0, 0.0],
+        ...     "done": [False, True, True],
+        ... }
         >>> data = gd.load(log)
         >>> data.action_names, data.next_states.tolist(), data.episodes.tolist()
         (('go', 'stay'), [[1.0], [1.0], [0.0]], [0, 0, 1])
@@ -86,17 +90,30 @@ def _read(source: Any, columns: Any, csv: CSV | None, ends: str | None) -> Raw:
     if library is not None:
         reader = importlib.import_module(f"gradientdice.data.datasets.{OBJECTS[library]}")
         return reader.read(source, columns, ends) if library == BUFFERS else reader.read(source, columns)
+    if "polars" in frameworks_of(source) and hasattr(source, "collect"):
+        source = source.collect()  # a frame that is not computed yet
     place = f"the {type(source).__name__}"
     if hasattr(source, "__arrow_c_stream__"):
-        import pyarrow as pa
-
-        return tables.from_arrow_table(place, pa.table(source), columns)
+        return tables.from_arrow_table(place, _arrow(place, source), columns)
     if isinstance(source, Mapping):
         return tables.from_mapping(place, source, columns)
+    if hasattr(source, "step") and hasattr(source, "reset"):
+        raise InputError(f"{place} is an environment, not a log: gradientdice.Recorder records one while it runs.")
     raise InputError(
         f"gradientdice.load takes a file, a data frame, a mapping of arrays or a dataset, not {type(source).__name__}: "
-        "make Transitions of it."
+        "make a data frame or Transitions of it."
     )
+
+
+def _arrow(place: str, source: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.table(source)
+    except (pa.ArrowInvalid, TypeError) as error:
+        if hasattr(source, "columns") or hasattr(source, "schema"):
+            raise
+        raise InputError(f"{place} is a single column: give the data frame that it belongs to.") from error
 
 
 def _from_path(source: Any, columns: Any, csv: CSV | None) -> Raw:

@@ -45,9 +45,10 @@ def _replay(buffer: Any) -> Raw:
     if buffer.optimize_memory_usage:
         # Next observations are those of the following place; that of the oldest row was written over.
         following = joined("observations", _by_environment(buffer.observations, (order + 1) % buffer.buffer_size))
-        notes.append("this buffer does not tell time limits: every end is taken for a termination")
     else:
         following = joined("observations", _by_environment(buffer.next_observations, order))
+    if not buffer.handle_timeout_termination:
+        notes.append("this buffer does not tell time limits: every end is taken for a termination")
     done = _by_environment(buffer.dones, order).astype(bool)
     cut = _by_environment(buffer.timeouts, order).astype(bool) & done
     columns = {

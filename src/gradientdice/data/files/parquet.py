@@ -272,6 +272,12 @@ def from_arrow(path: object, name: str, column: pa.Array) -> np.ndarray:
 
 
 def _vectors(path: object, name: str, column: pa.Array) -> np.ndarray:
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_list(column.type) and not column.null_count and len(column) and column.type.list_size:
+        # Nothing to look for: a large log has most of its numbers in such columns.
+        values = from_arrow(path, name, column.flatten())
+        return values.reshape(len(column), -1)
     hidden = column.is_null().to_numpy(zero_copy_only=False)
     lists = column.drop_null()
     values = from_arrow(path, name, lists.flatten())

@@ -64,6 +64,11 @@ class EpisodePass(ABC):
     def fields(self) -> tuple[str, ...]:
         """The fields that it reads beside those that every log has."""
 
+    @property
+    def is_heavy(self) -> bool:
+        """Whether to sum a batch takes longer than to read it."""
+        return False
+
     @abstractmethod
     def counter(self) -> Counter:
         """What sums over the rows of one part, whatever their episodes."""

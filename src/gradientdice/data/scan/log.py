@@ -118,12 +118,21 @@ def scan(
     Example:
         >>> import tempfile, numpy as np, gradientdice as gd
         >>> from pathlib import Path
-        >>> mdp, target = gd.mdp.boyan_chain("continuing"), gd.TabularPolicy(np.tile([0.1, 0.9], (13, 1)))
+        >>> mdp, target = (
+        ...     gd.mdp.boyan_chain("continuing"),
+        ...     gd.TabularPolicy(np.tile([0.1, 0.9], (13, 1))),
+        ... )
         >>> data = mdp.sample(20_000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     data.save(Path(folder) / "log.parquet")
-        ...     scanned = gd.evaluate(gd.scan(Path(folder) / "log.parquet"), target, discount=1.0)
-        >>> bool(np.isclose(scanned.value, gd.evaluate(data, target, discount=1.0).value, rtol=1e-12))
+        ...     scanned = gd.evaluate(
+        ...         gd.scan(Path(folder) / "log.parquet"), target, discount=1.0
+        ...     )
+        >>> bool(
+        ...     np.isclose(
+        ...         scanned.value, gd.evaluate(data, target, discount=1.0).value, rtol=1e-12
+        ...     )
+        ... )
         True
     """
     require_count("batch_rows", batch_rows)

@@ -79,6 +79,7 @@ def _parts(place: str, dataset: Dataset, chosen: Expression | None, wanted: Coll
     for name in wanted:
         if dataset.schema.names.count(name) > 1:
             raise InputError(f"{place} has two columns named {name!r}: rename or drop one of them.")
+    _require_fitting(place, dataset, chosen)
     fragments = opened(list(dataset.get_fragments(filter=chosen)))
     schema = _schema(place, dataset, fragments, wanted)
     parts: list[Part] = []
@@ -86,7 +87,7 @@ def _parts(place: str, dataset: Dataset, chosen: Expression | None, wanted: Coll
         path = getattr(fragment, "path", "")
         name = path or f"fragment {number} of the dataset"
         checksums.require_names(Path(name), fragment)
-        version, pieces = version_of(path), list(_pieces(fragment, chosen))
+        version, pieces = version_of(path), list(_pieces(fragment, chosen, schema))
         # A checksum is that of a whole column, of the type that it has in the file.
         whole = len(pieces) == 1 and chosen is None and path
         types = fragment.physical_schema
@@ -98,6 +99,18 @@ def _parts(place: str, dataset: Dataset, chosen: Expression | None, wanted: Coll
     return Opened(
         tuple(parts), schema.names, {name: tuple(book) for name, book in books.items() if book is not None}, place
     )
+
+
+def _require_fitting(place: str, dataset: Dataset, chosen: Expression | None) -> None:
+    """An error if the filter names a column that is not there, or compares it with what it cannot be."""
+    import pyarrow as pa
+
+    try:
+        if chosen is not None:
+            dataset.schema.empty_table().filter(chosen)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        reason, names = str(error).splitlines()[0], ", ".join(dataset.schema.names)
+        raise InputError(f"filter does not fit {place}, whose columns are {names:.150}: {reason:.150}.") from error
 
 
 def _schema(place: str, dataset: Dataset, fragments: list[Fragment], wanted: Collection[str]) -> pa.Schema:
@@ -117,13 +130,14 @@ def _schema(place: str, dataset: Dataset, fragments: list[Fragment], wanted: Col
     return schema
 
 
-def _pieces(fragment: Any, chosen: Expression | None) -> Iterator[tuple[Any, str]]:
+def _pieces(fragment: Any, chosen: Expression | None, schema: pa.Schema) -> Iterator[tuple[Any, str]]:
     """A file in pieces of some row groups each, and which they are."""
     if not hasattr(fragment, "split_by_row_group"):
         yield fragment, ""
         return
     waiting, rows = [], 0
-    for one in fragment.split_by_row_group(chosen):
+    # The schema of the whole log: a filter may name columns that only the folders' names give.
+    for one in fragment.split_by_row_group(chosen, schema):
         group = one.row_groups[0]
         if not group.num_rows:
             continue

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gradientdice.data.fields import ARRAYS
+from gradientdice.data.scan.parts import ArrowPart
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 
@@ -37,7 +39,7 @@ def sampled(log: ScannedLog, most: int) -> Sampled:
 
     Episodes that a run cuts at its beginning are left out if others are left, so that first rows are starts.
     """
-    everything = _first_rows(log, range(len(log.parts)), most)
+    everything = _everything(log, most)
     if everything is not None:
         if not everything:
             raise InputError("The log has no rows, or none that its filter lets through.")
@@ -48,11 +50,7 @@ def sampled(log: ScannedLog, most: int) -> Sampled:
     # No more is read than is taken.
     few = replace(log, batch_rows=min(each, log.batch_rows))
     for part in chosen:
-        rows: list[Batch] = []
-        for batch in few.batches(int(part), *ARRAYS, threads=False):
-            rows.append(batch)
-            if sum(len(other.data) for other in rows) >= each:
-                break
+        rows = list(_first_batches(few, int(part), each))
         if rows:
             runs.append((int(part), _joined(rows)))
     heads = [(part, _head(run, each)) for part, run in runs]
@@ -61,16 +59,31 @@ def sampled(log: ScannedLog, most: int) -> Sampled:
     return Sampled(_together(log, begun or [head for _, head in heads]), taken)
 
 
-def _first_rows(log: ScannedLog, parts: range, most: int) -> list[Batch] | None:
-    """All batches of these parts; None if they have more rows than that."""
+def _everything(log: ScannedLog, most: int) -> list[Batch] | None:
+    """All batches of a log; None if it has more rows than that."""
+    if sum(part.least_rows for part in log.parts if isinstance(part, ArrowPart)) > most:
+        return None
     rows, taken = [], 0
-    for part in parts:
-        for batch in log.batches(part, *ARRAYS):
+    for part in range(len(log.parts)):
+        for batch in _first_batches(log, part, most + 1 - taken):
             rows.append(batch)
             taken += len(batch.data)
-            if taken > most:
-                return None
+        if taken > most:
+            return None
     return rows
+
+
+def _first_batches(log: ScannedLog, part: int, rows: int) -> Iterator[Batch]:
+    """Batches of a part until there are so many rows; hardly more is read than that."""
+    taken = 0
+    whole = log.parts[part]
+    pieces = whole.pieces(rows) if isinstance(whole, ArrowPart) else (whole,)
+    for piece in pieces:
+        for batch in replace(log, parts=(piece,)).batches(0, *ARRAYS, threads=False):
+            yield batch
+            taken += len(batch.data)
+            if taken >= rows:
+                return
 
 
 def _joined(rows: list[Batch]) -> dict[str, np.ndarray]:

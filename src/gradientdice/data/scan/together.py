@@ -34,6 +34,11 @@ class Together(EpisodePass):
         """The fields that any of them reads."""
         return tuple(dict.fromkeys(name for each in self.passes for name in each.fields))
 
+    @property
+    def is_heavy(self) -> bool:
+        """Whether one of them is."""
+        return any(each.is_heavy for each in self.passes)
+
     def of(self, number: int, sums: Sums) -> Sums:
         """The sums of one of the passes."""
         prefix = f"{number}."

@@ -82,7 +82,9 @@ class RegularizedLagrangian:
         >>> import numpy as np, gradientdice as gd
         >>> mdp, target = gd.mdp.boyan_chain("continuing"), np.tile([0.1, 0.9], (13, 1))
         >>> data = mdp.sample(20_000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
-        >>> estimate = gd.evaluate(data, gd.TabularPolicy(target), gd.RegularizedLagrangian.best_dice(1.0))
+        >>> estimate = gd.evaluate(
+        ...     data, gd.TabularPolicy(target), gd.RegularizedLagrangian.best_dice(1.0)
+        ... )
         >>> low, high = estimate.interval
         >>> bool(low < mdp.value(target, 1.0) < high)
         True

@@ -61,8 +61,12 @@ class DiscountedCOPTD:
         >>> import numpy as np, gradientdice as gd
         >>> mdp, target = gd.mdp.boyan_chain("continuing"), np.tile([0.1, 0.9], (13, 1))
         >>> data = mdp.rollout(np.full((13, 2), 0.5), 200, 100, np.random.default_rng(0))
-        >>> from_the_log = gd.mdp.TabularMDP(mdp.transition, mdp.reward, np.bincount(data.states) / len(data))
-        >>> low, high = gd.evaluate(data, gd.TabularPolicy(target), gd.DiscountedCOPTD(0.9)).interval
+        >>> from_the_log = gd.mdp.TabularMDP(
+        ...     mdp.transition, mdp.reward, np.bincount(data.states) / len(data)
+        ... )
+        >>> low, high = gd.evaluate(
+        ...     data, gd.TabularPolicy(target), gd.DiscountedCOPTD(0.9)
+        ... ).interval
         >>> bool(low < from_the_log.value(target, 0.9) < high)
         True
     """

@@ -118,9 +118,13 @@ class DR(_DoublyRobust):
     Example:
         >>> import numpy as np, gradientdice as gd
         >>> mdp, target = gd.mdp.boyan_chain("continuing"), np.tile([0.4, 0.6], (13, 1))
-        >>> data = mdp.rollout(np.full((13, 2), 0.5), episodes=500, horizon=10, rng=np.random.default_rng(0))
+        >>> data = mdp.rollout(
+        ...     np.full((13, 2), 0.5), episodes=500, horizon=10, rng=np.random.default_rng(0)
+        ... )
         >>> policy = gd.TabularPolicy(target)
-        >>> first, second = (gd.evaluate(data, policy, estimator) for estimator in (gd.DR(0.9), gd.IS(0.9)))
+        >>> first, second = (
+        ...     gd.evaluate(data, policy, estimator) for estimator in (gd.DR(0.9), gd.IS(0.9))
+        ... )
         >>> bool(first.standard_error < second.standard_error)
         True
     """

@@ -119,7 +119,9 @@ class IS(_Importance):
     Example:
         >>> import numpy as np, gradientdice as gd
         >>> mdp, target = gd.mdp.boyan_chain("continuing"), np.tile([0.4, 0.6], (13, 1))
-        >>> data = mdp.rollout(np.full((13, 2), 0.5), episodes=500, horizon=10, rng=np.random.default_rng(0))
+        >>> data = mdp.rollout(
+        ...     np.full((13, 2), 0.5), episodes=500, horizon=10, rng=np.random.default_rng(0)
+        ... )
         >>> estimate = gd.evaluate(data, gd.TabularPolicy(target), gd.IS(0.5))
         >>> low, high = estimate.interval
         >>> bool(low < mdp.value(target, 0.5) < high)

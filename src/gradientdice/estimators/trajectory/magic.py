@@ -59,7 +59,9 @@ class MAGIC:
     Example:
         >>> import numpy as np, gradientdice as gd
         >>> mdp, target = gd.mdp.boyan_chain("continuing"), np.tile([0.4, 0.6], (13, 1))
-        >>> data = mdp.rollout(np.full((13, 2), 0.5), episodes=500, horizon=10, rng=np.random.default_rng(0))
+        >>> data = mdp.rollout(
+        ...     np.full((13, 2), 0.5), episodes=500, horizon=10, rng=np.random.default_rng(0)
+        ... )
         >>> estimate = gd.evaluate(data, gd.TabularPolicy(target), gd.MAGIC(0.9))
         >>> bool(abs(estimate.value - mdp.value(target, 0.9)) < 0.1), estimate.interval
         (True, None)

@@ -54,7 +54,10 @@ class FQE:
         >>> mdp, target = gd.mdp.boyan_chain("episodic"), np.tile([0.1, 0.9], (13, 1))
         >>> data = mdp.sample(5000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
         >>> first, second = gd.FQE(0.9), gd.LSTDQ(0.9)
-        >>> values = [gd.evaluate(data, gd.TabularPolicy(target), estimator).value for estimator in (first, second)]
+        >>> values = [
+        ...     gd.evaluate(data, gd.TabularPolicy(target), estimator).value
+        ...     for estimator in (first, second)
+        ... ]
         >>> bool(np.isclose(*values))
         True
     """

@@ -122,7 +122,10 @@ def posterior(
         >>> import numpy as np, gradientdice as gd
         >>> mdp = gd.mdp.boyan_chain("continuing")
         >>> data = mdp.sample(2000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
-        >>> policies = {name: gd.TabularPolicy(np.tile([p, 1 - p], (13, 1))) for name, p in [("a", 0.1), ("b", 0.9)]}
+        >>> policies = {
+        ...     name: gd.TabularPolicy(np.tile([p, 1 - p], (13, 1)))
+        ...     for name, p in [("a", 0.1), ("b", 0.9)]
+        ... }
         >>> found = gd.posterior(data, policies, discount=1.0, draws=500)
         >>> low, high = found["a"].interval()
         >>> bool(low < mdp.value(policies["a"], 1.0) < high)

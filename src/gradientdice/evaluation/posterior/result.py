@@ -58,7 +58,9 @@ class Posterior:
         Example:
             >>> import numpy as np
             >>> from gradientdice.evaluation.posterior.result import Posterior
-            >>> Posterior(np.arange(10.0), 4.5, 0.9, "ten numbers").probability(above=2.5, below=6.5)
+            >>> Posterior(np.arange(10.0), 4.5, 0.9, "ten numbers").probability(
+            ...     above=2.5, below=6.5
+            ... )
             0.4
         """
         if above is None and below is None:
@@ -83,6 +85,8 @@ class Posterior:
         ]
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
+
+    __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
 
     def plot(self) -> Figure:
         """The draws as a histogram, with mean and interval: a matplotlib figure."""
@@ -167,6 +171,8 @@ class PosteriorRanking(Mapping[str, Posterior]):
         lines = [self.table.to_string(index=False, float_format=lambda number: f"{number:.4g}")]
         lines.append(f"{first.model}, {len(first.draws):,} draws that the policies share")
         return "\n".join([*lines, *first.notes])
+
+    __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
 
     def plot(self) -> Figure:
         """Each policy's posterior, and its probability of being the best: a matplotlib figure."""

@@ -63,7 +63,9 @@ def return_distribution(
     Example:
         >>> import numpy as np, gradientdice as gd
         >>> mdp, target = gd.mdp.boyan_chain("continuing"), np.tile([0.4, 0.6], (13, 1))
-        >>> data = mdp.rollout(np.full((13, 2), 0.5), episodes=500, horizon=10, rng=np.random.default_rng(0))
+        >>> data = mdp.rollout(
+        ...     np.full((13, 2), 0.5), episodes=500, horizon=10, rng=np.random.default_rng(0)
+        ... )
         >>> found = gd.return_distribution(data, gd.TabularPolicy(target), 0.9, horizon=10)
         >>> found.source, bool(found.cvar(0.1) < found.quantile(0.1) < found.mean)
         ('episodes', True)

@@ -166,6 +166,8 @@ class ReturnDistribution:
         lines += [f"{'source':<24}{self.source}: {self.method}, {counted}"]
         return "\n".join([*lines, *(f"{'note':<24}{note}" for note in self.notes)])
 
+    __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
+
     def plot(self) -> Figure:
         """The distribution function with its band: a matplotlib figure."""
         from gradientdice.report.return_plots import return_figure

@@ -90,6 +90,8 @@ class Segments:
         lines.append(f"whole {self.total:.6g}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
+    __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
+
     def plot(self) -> Figure:
         """Each group's value and contribution with intervals: a matplotlib figure."""
         from gradientdice.report.segment_plots import segments_figure

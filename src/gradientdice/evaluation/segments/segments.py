@@ -68,8 +68,13 @@ def segments(
         >>> import numpy as np, gradientdice as gd
         >>> mdp, target = gd.mdp.boyan_chain("episodic"), np.tile([0.1, 0.9], (13, 1))
         >>> data = mdp.sample(5000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
-        >>> found = gd.segments(data, gd.TabularPolicy(target), by=data.initial_states > 6, discount=0.9)
-        >>> [str(group.group) for group in found.groups], bool(np.isclose(found.total, found.whole.value))
+        >>> found = gd.segments(
+        ...     data, gd.TabularPolicy(target), by=data.initial_states > 6, discount=0.9
+        ... )
+        >>> (
+        ...     [str(group.group) for group in found.groups],
+        ...     bool(np.isclose(found.total, found.whole.value)),
+        ... )
         (['False', 'True'], True)
     """
     require_choice("of", of, "starts", "rows")

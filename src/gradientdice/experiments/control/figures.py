@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import matplotlib
@@ -11,13 +12,18 @@ matplotlib.use("Agg")  # before pyplot: figures go to files, and a machine witho
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from gradientdice.experiments.control.d3rlpy_table import METHOD
+from gradientdice.experiments.control.methods import methods
 from gradientdice.experiments.control.summary import pooled, summarised
 from gradientdice.experiments.frames import groups, rows_where
 from gradientdice.experiments.store import ResultStore
 
 # Okabe and Ito's palette.
 COLORS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+TITLES = {"develop": "tasks that were developed on", "report": "tasks kept for the report"}
 FIGURES = {"rmse": "median RMSE / gap", "width": "median half-width / gap"}
 
 
@@ -32,21 +38,33 @@ def draw_all(store: ResultStore, frame: pd.DataFrame) -> dict[str, Path]:
         for place, half in enumerate(halves):
             axis = axes[row, place]
             _draw(axis, rows_where(cells, half=half), name)
-            axis.set_ylabel(label)
+            if place == 0:
+                axis.set_ylabel(label)
             if row == 0:
-                axis.set_title(f"tasks: {half}")
+                axis.set_title(TITLES[half], fontsize=11)
             else:
                 axis.set_xlabel("rows of the log")
-    axes[0, 0].legend(fontsize=8)
+    _legend(figure, axes.ravel())
     return store.write_figures({"control": figure})
+
+
+def _legend(figure: Figure, axes: Iterable[Axes]) -> None:
+    """One for all panels: a method may have been run on one half alone."""
+    handles = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=3, fontsize=9, frameon=False)
 
 
 def _draw(axis: Axes, cells: pd.DataFrame, name: str) -> None:
     """Medians over tasks and discounts; at 1 the answer is no better than the behaviour's value."""
     axis.axhline(1.0, color="#999999", linewidth=1, linestyle=":")
     for (method,), some in groups(cells, "method"):
-        number = list(cells["method"].unique()).index(method)
         points = {rows: pooled(here)[name] for (rows,), here in groups(some, "rows")}
-        axis.plot(list(points), list(points.values()), "o-", color=COLORS[number % len(COLORS)], label=method, ms=4)
+        known = {rows: point for rows, point in sorted(points.items()) if point == point}
+        if known:
+            color = COLORS[(*methods(), METHOD).index(method)]
+            axis.plot(list(known), list(known.values()), "o-", color=color, label=method, ms=4)
     axis.set(xscale="log", yscale="log")
+    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.yaxis.set_minor_formatter(NullFormatter())
     axis.grid(alpha=0.3)

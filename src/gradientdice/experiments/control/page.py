@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from gradientdice.experiments.control.d3rlpy_table import METHOD, d3rlpy_rows
-from gradientdice.experiments.control.methods import FEW_LOGS
-from gradientdice.experiments.control.run import Scale
+from gradientdice.experiments.control.run import REFUSED, Scale
 from gradientdice.experiments.control.summary import Judged, judged, pooled, summarised
 from gradientdice.experiments.control.tasks import TASKS
 from gradientdice.experiments.control.truth import truths
 from gradientdice.experiments.frames import column, groups, records, rows_where
 from gradientdice.experiments.markdown import number, table
+from gradientdice.inference.checks import Verdict
 
 HALVES = {"report": "kept for the report", "develop": "developed on"}
 POOLED = (
@@ -42,12 +43,13 @@ def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
         "logs": _logs(cells),
         "num_tasks": len(names),
         "tasks": _tasks(names),
-        "networks": _networks(scale, METHOD in set(column(cells, "method"))),
+        "networks": _networks(cells),
     }
     for half in HALVES:
         own = rows_where(cells, half=half)
         values[f"{half}_bars"] = _bars(judged(cells, half))
         values[f"{half}_pooled"] = _pooled(own)
+        values[f"{half}_verdicts"] = _verdicts(rows_where(frame, half=half, method="default"))
         values[f"{half}_cells"] = _cells(own)
     return values
 
@@ -62,21 +64,39 @@ def _logs(cells: pd.DataFrame) -> str:
     return ", ".join(said)
 
 
-def _networks(scale: Scale, d3rlpy: bool) -> str:
-    """What is to be said of the methods that train networks."""
-    if not scale.networks:
-        return "The methods that train networks beside the default (FQE, a learned model alone) were left out."
-    few = FEW_LOGS["FQE"]
-    said = (
-        f'"FQE" is ours, with networks, on the first {few} logs of each task and size; "model alone" is the learned '
-        "model without a correction. Neither has an interval."
-    )
-    if d3rlpy:
-        said += (
-            ' "FQE of d3rlpy" is theirs with its own defaults, on the first logs of each task; '
-            "`benchmarks/d3rlpy_fqe.py` wrote its table."
+def _networks(cells: pd.DataFrame) -> str:
+    """What is to be said of the methods that train networks beside the default."""
+    names = {
+        "FQE": '"FQE" is ours, with networks',
+        "model alone": '"Model alone" is the learned model without a correction',
+        METHOD: f'"{METHOD}" is theirs with its own defaults (`benchmarks/d3rlpy_fqe.py` wrote its table)',
+    }
+    said = []
+    for method, words in names.items():
+        own = rows_where(cells, method=method)
+        if len(own) == 0:
+            said.append(f'"{method}" was not run.')
+            continue
+        counts = sorted({int(count) for count in column(own, "logs")})
+        many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        sizes = " and ".join(f"{size:,}" for size in sorted(set(column(own, "rows"))))
+        said.append(f"{words}; it has no interval, and was run on {many} logs of {sizes} rows of each task shown.")
+    return " ".join(said)
+
+
+def _verdicts(logs: pd.DataFrame) -> str:
+    """What the default's own verdicts are worth: how often each is given, and how often the truth is inside then."""
+    rows = []
+    order = [*map(str, Verdict), REFUSED]
+    found = sorted(groups(logs, "rows", "verdict"), key=lambda group: (group[0][0], order.index(group[0][1])))
+    for (size, verdict), some in found:
+        truth, value, low, high, behavior = (
+            column(some, name).to_numpy(dtype=float) for name in ("truth", "value", "low", "high", "true_behavior")
         )
-    return said
+        inside, errors = (low <= truth) & (truth <= high), np.abs((value - truth) / (truth - behavior))
+        rows.append([f"{size:,}", verdict, len(some), _share(float(inside.mean())), number(float(np.median(errors)))])
+    header = ("rows", "verdict", "answers", "coverage", "median error / gap")
+    return table(header, rows) if rows else "No task of this half was run."
 
 
 def _tasks(names: Iterable[str]) -> str:

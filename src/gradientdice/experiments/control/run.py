@@ -26,6 +26,8 @@ from gradientdice.provenance import provenance
 SIZES = (1_000, 10_000, 100_000)
 LARGE = 100_000
 LOGS = "logs"
+# In the place of a verdict, where a method does not take a log.
+REFUSED = "refused"
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ EMPTY = ("value", "low", "high", "standard_error", "behavior", "difference", "di
 
 def _fields(answered: Answered | None) -> dict[str, Any]:
     """The answer's columns; empty where there is none."""
-    row: dict[str, Any] = dict.fromkeys((*EMPTY, "seconds")) | {"verdict": "refused", "decision": "undecided"}
+    row: dict[str, Any] = dict.fromkeys((*EMPTY, "seconds")) | {"verdict": REFUSED, "decision": "undecided"}
     if answered is None:
         return row
     estimate, difference = answered.estimate, answered.difference

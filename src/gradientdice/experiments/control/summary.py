@@ -59,8 +59,9 @@ def pooled(cells: pd.DataFrame) -> dict[str, float]:
     return {
         **{name: _median(column(cells, name).to_numpy(dtype=float)) for name in medians},
         "coverage": total["inside"] / total["intervals"] if total["intervals"] else float("nan"),
-        "right": total["right"] / total["logs"],
-        "wrong": total["wrong"] / total["logs"],
+        # A method without intervals decides nothing.
+        "right": total["right"] / total["logs"] if total["intervals"] else float("nan"),
+        "wrong": total["wrong"] / total["logs"] if total["intervals"] else float("nan"),
         "mebibytes": float(column(cells, "mebibytes").max()),
     }
 

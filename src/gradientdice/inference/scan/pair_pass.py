@@ -22,6 +22,11 @@ class PairPass:
     scorers: tuple[TableScorer, ...]
 
     @property
+    def is_heavy(self) -> bool:
+        """Whether to sum a batch takes longer than to read it."""
+        return False
+
+    @property
     def name(self) -> str:
         """In a word."""
         return "pairs"

@@ -19,6 +19,7 @@ from gradientdice.problem.moments import Moments
 from gradientdice.problem.scan.cells import CellCodes, CellPlaces
 from gradientdice.problem.scan.counted import CountedLog
 from gradientdice.problem.scan.moments import BatchFeatures
+from gradientdice.problem.scan.written import ChunkMemory
 from gradientdice.solvers.solution import LinearFit
 
 
@@ -193,20 +194,20 @@ class LinearScorer:
     def _chunks(self, data: Transitions, made: dict[str, Any] | None) -> Iterable[tuple[slice, Design]]:
         """Feature rows, some at a time; all are kept only where another fit may want them."""
         if made is None:
-            return self._made(data)
+            memory = ChunkMemory(absorbing=self.features.absorbing)
+            return self._on_device(data) or self.features.written(data, [memory])
         features, chunks = made.get("design", (None, ()))
         if features is not self.features:
-            chunks = list(self._made(data))
+            chunks = self._on_device(data) or list(self.features.chunks(data))
             made["design"] = (self.features, chunks)
         return chunks
 
-    def _made(self, data: Transitions) -> Iterable[tuple[slice, Design]]:
+    def _on_device(self, data: Transitions) -> list[tuple[slice, Design]]:
+        """All rows as a device makes them; empty for NumPy."""
         # Features that a function gives would be sent to a device for nothing but a few products.
         kernel = isinstance(self.features.functions, FittedKernel)
         device = self.features.device_for(data) if kernel else None
-        if device is None:
-            return self.features.chunks(data)
-        return [(slice(None), self.features.on_device(data, device))]
+        return [] if device is None else [(slice(None), self.features.on_device(data, device))]
 
     @property
     def has_starts(self) -> bool:

@@ -57,6 +57,11 @@ def as_probabilities(
 
 
 def _whole(actions: np.ndarray) -> np.ndarray:
+    if actions.dtype.kind not in "biuf":
+        raise InputError(
+            f"The policy's action in row 0 is {actions[0]!s:.40}, which is no number. Return the number of each "
+            "action, from 0 on: for a log with words, its place in data.action_names."
+        )
     whole = actions.astype(np.int64)
     if (whole != actions).any():
         row = first_bad_row(whole != actions)

@@ -57,7 +57,9 @@ def policy(
         >>> gd.policy([[0.1, 0.9], [0.5, 0.5]])
         TabularPolicy(probabilities=array([[0.1, 0.9], [0.5, 0.5]]))
         >>> import numpy as np
-        >>> gd.policy(lambda states: (states[:, 0] > 0).astype(int), num_actions=2).probabilities_at(np.ones((1, 1)))
+        >>> gd.policy(
+        ...     lambda states: (states[:, 0] > 0).astype(int), num_actions=2
+        ... ).probabilities_at(np.ones((1, 1)))
         array([[0., 1.]])
     """
     options = Options(deterministic, num_actions, outputs, params, normalizer)

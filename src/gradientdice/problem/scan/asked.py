@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gradientdice.atomic import temporary_folder
+from gradientdice.blas import usable_cores
 from gradientdice.data.scan.episodes import EpisodePass, OutOfOrder
 from gradientdice.data.scan.log import ScannedLog, require_unchanged
 from gradientdice.data.scan.passes import Run, Sums
@@ -25,6 +26,9 @@ from gradientdice.problem.entrance import (
     require_same_width,
 )
 from gradientdice.problem.problem import LARGEST_REWARD
+
+# What one thread makes keeps no more than so many busy: products of tens of features take some times as long as these.
+MOST_THREADS = 4
 
 SumsPass = TypeVar("SumsPass", bound=EpisodePass)
 
@@ -57,9 +61,10 @@ class Asked:
         return "initial_states" not in columns and "episodes" in columns and self.log.sample.time_order is not None
 
     @property
-    def has_spare_cores(self) -> bool:
-        """Whether a pass may use a second thread: a worker of a cluster has one core, and others beside it."""
-        return self.log.client is None
+    def threads(self) -> int:
+        """How many threads a pass may use beside its own: a worker of a cluster has one core, and others beside it."""
+        cores = usable_cores() if self.log.client is None else 1
+        return 0 if cores == 1 else min(cores, MOST_THREADS)
 
     def summed(self, make: Callable[[Spill | None], SumsPass]) -> Sums:
         """The sums of a pass over the whole log; where its episodes come in no order, by way of the disk."""

@@ -15,6 +15,7 @@ class ExtentPass:
 
     name = "states"
     fields = ("terminated", "initial_states")
+    is_heavy = False
 
     def over(self, part: int, batches: Iterator[Batch]) -> Sums:
         """That of one part."""

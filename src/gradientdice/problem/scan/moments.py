@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float, Num
 
 from gradientdice.accelerator import closed_form_devices, may_have_devices
+from gradientdice.blas import one_blas_thread
 from gradientdice.data.scan.log import BATCH_ROWS, ScannedLog
 from gradientdice.data.scan.parts import PART_ROWS, Batch
 from gradientdice.data.scan.passes import Run, Sums
@@ -25,14 +25,19 @@ from gradientdice.problem.design import Design, LogFeatures, feature_rows, fit_f
 from gradientdice.problem.device_sums import DeviceSums
 from gradientdice.problem.moments import Moments, MomentSums, weighted_sum
 from gradientdice.problem.scan.asked import Asked, as_asked
+from gradientdice.problem.scan.beside import for_each_beside
 from gradientdice.problem.scan.counts import CountPass, counted_log
 from gradientdice.problem.scan.facts import COLUMNS, FactsCounter, FactsPass
 from gradientdice.problem.scan.first import Make
+from gradientdice.problem.scan.written import ChunkMemory, written_rows
 from gradientdice.problem.stream import BYTES
 
 # Features are made of so many rows at a time: with tens of features they stay in the processor's caches, and their
 # memory is used again for the next ones.
 CHUNK_ROWS = 1 << 12
+# Products of so many features are formed chunk by chunk in several threads, each with sums of its own, for which BLAS
+# has one thread: it would divide each small product among all cores. Larger ones it divides well, and sums are large.
+NARROW = 512
 # Where nothing is drawn: to make a generator takes as long as some chunks' products.
 UNUSED = np.random.default_rng(0)
 # Sums over current rows; those over following rows are `next_gram`.
@@ -61,9 +66,21 @@ class BatchFeatures:
 
     def chunks(self, data: Transitions) -> Iterator[tuple[slice, Design]]:
         """Which rows, and their feature rows, until all transitions have come."""
-        for first in range(0, len(data), CHUNK_ROWS):
-            rows = slice(first, first + CHUNK_ROWS)
+        for rows in _cut(len(data)):
             yield rows, self._rows(data, self.functions, rows)
+
+    def written(self, data: Transitions, memories: Sequence[ChunkMemory]) -> Iterator[tuple[slice, Design]]:
+        """The same for those who are done with a chunk before its memory is used again, in turn."""
+        functions, policy = self.functions, self.policy
+        for number, rows in enumerate(_cut(len(data))):
+            if isinstance(functions, LinearFeatures) and not isinstance(policy, SamplingPolicy):
+                yield rows, written_rows(data, policy, functions, rows, memories[number % len(memories)])
+            else:
+                yield rows, self._rows(data, functions, rows)
+
+    def width(self, data: Transitions) -> int:
+        """How many features there are, the absorbing state's included."""
+        return self._rows(data, self.functions, slice(0, 1)).width
 
     def rows(self, data: Transitions) -> Design:
         """The feature rows of some transitions, all at once."""
@@ -83,7 +100,7 @@ class BatchFeatures:
             return None
         if isinstance(self.policy, SamplingPolicy):
             return None
-        width, size = self._rows(data, functions, slice(0, 1)).width, min(len(data), BATCH_ROWS)
+        width, size = self.width(data), min(len(data), BATCH_ROWS)
         # Where a batch is full, its part goes on; two products of all rows, one sum of each, the rows of a batch.
         total = PART_ROWS if len(data) >= BATCH_ROWS else len(data)
         devices = closed_form_devices(4.0 * total * width**2, BYTES * 2 * (2 * width**2 + size * width))
@@ -113,16 +130,21 @@ class MomentPass(FactsPass):
 
     Attributes:
         features: of batches; with a feature for the absorbing state if the log says where episodes end.
-        beside: whether products are formed in a thread of their own, beside the one that makes features.
+        threads: how many form products, beside the one that makes features.
     """
 
     features: BatchFeatures = field(kw_only=True)
-    beside: bool = field(kw_only=True)
+    threads: int = field(kw_only=True)
 
     @property
     def kind(self) -> str:
         """In a word."""
         return "moments"
+
+    @property
+    def is_heavy(self) -> bool:
+        """Features and their products take longer than to read their rows."""
+        return True
 
     def counter(self) -> _Counter:
         """What sums over the rows of one part."""
@@ -143,10 +165,12 @@ class MomentPass(FactsPass):
 class _Counter(FactsCounter):
     def __init__(self, work: MomentPass) -> None:
         super().__init__(work)
-        self._features, self._beside = work.features, work.beside
+        self._features, self._threads = work.features, work.threads
         self._sums: MomentSums | DeviceSums | None = None
         self._on_device: DeviceFeatures | None = None
         self._following = np.zeros((0, 0))
+        # For the chunk that is being made, and those whose products are being formed.
+        self._memories = [ChunkMemory(absorbing=work.features.absorbing) for _ in range(work.threads + 1)]
         policy = work.features.policy
         self._actions = np.zeros(0 if isinstance(policy, SamplingPolicy) else policy.num_actions)
 
@@ -155,25 +179,34 @@ class _Counter(FactsCounter):
         super().add(batch)
         if self._sums is None:
             self._on_device = self._features.device_for(batch.data)
-        if self._on_device is not None:
-            self._add_chunk(self._features.on_device(batch.data, self._on_device))
+            self._sums = self._begun(self._features.width(batch.data))
+        if isinstance(self._sums, DeviceSums):
+            assert self._on_device is not None
+            self._sums.add(self._features.on_device(batch.data, self._on_device))
         else:
-            chunks = (design for _, design in self._features.chunks(batch.data))
-            if self._beside:
-                _for_each_beside(self._add_chunk, chunks)
-            else:
-                for design in chunks:
-                    self._add_chunk(design)
+            written = self._features.written(batch.data, self._memories)
+            self._add_chunks(self._sums, (design for _, design in written))
         actions = batch.data.actions
         if len(self._actions) and actions.ndim == 1 and actions.dtype.kind in "iu":
             known = (actions >= 0) & (actions < len(self._actions)) & (batch.data.row_weights > 0)
             self._actions += np.bincount(actions[known], minlength=len(self._actions))
 
-    def _add_chunk(self, design: Design) -> None:
-        own = self._sums = self._begun(design.width) if self._sums is None else self._sums
-        own.add(design)
-        if isinstance(own, MomentSums):
+    def _add_chunks(self, own: MomentSums, chunks: Iterator[Design]) -> None:
+        """Adds feature rows, some at a time; the order of the sums is the same with any number of threads."""
+
+        def add_in_place(design: Design) -> None:
+            own.add(design)
             add_product(self._following, design.following, design.current, design.weights)
+
+        def add_sums(sums: tuple[MomentSums, np.ndarray]) -> None:
+            own.merge(sums[0])
+            self._following += sums[1]
+
+        if len(own.mean) > NARROW:
+            for_each_beside(chunks, add_in_place, lambda _: None, min(self._threads, 1))
+            return
+        with one_blas_thread():
+            for_each_beside(chunks, _chunk_sums, add_sums, self._threads)
 
     def _begun(self, width: int) -> MomentSums | DeviceSums:
         if self._on_device is not None:
@@ -195,16 +228,17 @@ class _Counter(FactsCounter):
         return {**super().sums(), **moments, **actions, "next_gram": following, "weight": weight}
 
 
-def _for_each_beside(use: Callable[[Design], None], made: Iterator[Design]) -> None:
-    """Uses one after the other, in their order, in a second thread, while the next one is made in this one."""
-    with ThreadPoolExecutor(1) as thread:
-        waiting: Future[None] | None = None
-        for one in made:
-            if waiting is not None:
-                waiting.result()
-            waiting = thread.submit(use, one)
-        if waiting is not None:
-            waiting.result()
+def _cut(rows: int) -> Iterator[slice]:
+    for first in range(0, rows, CHUNK_ROWS):
+        yield slice(first, min(first + CHUNK_ROWS, rows))
+
+
+def _chunk_sums(design: Design) -> tuple[MomentSums, Float[np.ndarray, "K K"]]:
+    """The sums over a chunk's rows, and those over its following rows."""
+    own, following = MomentSums.zero(design.width), np.zeros((design.width, design.width))
+    own.add(design)
+    add_product(following, design.following, design.current, design.weights)
+    return own, following
 
 
 def whole_moments(features: BatchFeatures, sums: Sums, some: Transitions) -> tuple[Moments, BatchFeatures]:
@@ -241,8 +275,8 @@ def batch_features(asked: Asked, functions: LinearFunctions) -> BatchFeatures:
 
 def moment_pass(asked: Asked, features: BatchFeatures) -> Make:
     """What makes a pass for moments, from where runs may be written and a discount."""
-    starts, beside = asked.has_first_states, asked.has_spare_cores
-    return lambda spill, discount: MomentPass(spill, discount, starts, features=features, beside=beside)
+    starts, threads = asked.has_first_states, asked.threads
+    return lambda spill, discount: MomentPass(spill, discount, starts, features=features, threads=threads)
 
 
 def finished_moments(asked: Asked, features: BatchFeatures, sums: Sums) -> tuple[Moments, BatchFeatures]:
