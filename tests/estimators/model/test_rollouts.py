@@ -23,8 +23,6 @@ def test_the_answer_has_no_interval_and_is_not_trusted_blindly(monkeypatch):
     assert estimate.interval is None and estimate.verdict is gd.Verdict.CAUTION
     for words in ("unexplained on held-out rows", "networks' own values differ", "left the log's range"):
         assert any(words in note for note in estimate.notes)
-    again = gd.evaluate(data, policy, gd.ModelRollouts(0.9, effort="quick"))
-    assert again.value == estimate.value
 
 
 def test_policies_that_cannot_be_simulated():

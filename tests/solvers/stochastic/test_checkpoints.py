@@ -188,13 +188,17 @@ def test_stopping_after_every_portion_changes_no_bit(kind, tmp_path):
 
 def test_an_interrupt_ends_the_runs_at_their_next_portion(tmp_path):
     """The main thread is interrupted while it waits, as Ctrl-C does; the runs leave a checkpoint that goes on."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background inherit none
     own = group("table", [0.01])
     (whole,) = run([own], [1])
     calls, results = [], run_groups([own], [1], checkpoint=tmp_path, watch=lambda *told: calls.append(time.sleep(0.2)))
     timer = threading.Timer(0.5, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT])
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        collect(results)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            collect(results)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert 0 < len(calls) < 10, "it did not run to its end"
     (again,) = run([own], [1], checkpoint=tmp_path)
     assert same(whole, again)
