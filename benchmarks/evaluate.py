@@ -85,16 +85,34 @@ def loading(folder: Path) -> None:
         path.unlink()
 
 
-def continuous_default() -> None:
-    """The default with its choice of features, on 10⁵ transitions of each control problem."""
+ANSWER = """
+import sys, time, numpy as np, gradientdice as gd
+from gradientdice.experiments.continuous.environments import ENVIRONMENTS
+name, rows, functions = sys.argv[1:]
+environment = ENVIRONMENTS[name]()
+data = environment.log(int(rows), np.random.default_rng([2, 0]))
+started = time.perf_counter()
+gd.evaluate(data, environment.target, discount=0.99, functions=gd.MLP() if functions == "networks" else None)
+spent = time.perf_counter() - started
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(spent, int(peak.split()[1]) / 1024**2)
+"""
+
+
+def continuous_answers() -> None:
+    """Control problems: the default, and networks, each in a process that does nothing else."""
     from gradientdice.experiments.continuous.environments import ENVIRONMENTS
 
-    for name, create in ENVIRONMENTS.items():
-        environment = create()
-        data = environment.log(100_000, np.random.default_rng([2, 0]))
-        started = time.perf_counter()
-        gd.evaluate(data, environment.target, discount=0.99)
-        print(f"10⁵ transitions of {name:13s}, default       {time.perf_counter() - started:6.1f} s")
+    for functions, rows, label in (
+        ("default", 10_000, "10⁴"),
+        ("default", 100_000, "10⁵"),
+        ("networks", 10_000, "10⁴"),
+    ):
+        for name in ENVIRONMENTS:
+            command = [sys.executable, "-c", ANSWER, name, str(rows), functions]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            spent, peak = map(float, done.stdout.split())
+            print(f"{label} transitions of {name:13s}, {functions:8s}  {spent:8.1f} s, {peak:.2f} GiB at most")
 
 
 def large_tables() -> None:
@@ -156,7 +174,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             loading(Path(folder))
         large_tables()
-        continuous_default()
+        continuous_answers()
 
 
 if __name__ == "__main__":
