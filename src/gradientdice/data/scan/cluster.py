@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from gradientdice.data.scan.allocator import keep_freed_memory
 from gradientdice.data.scan.log import ScannedLog
 from gradientdice.data.scan.parts import FramePart
 from gradientdice.data.scan.passes import Pass, Sums, part_sums
@@ -78,6 +79,7 @@ def _shared(log: ScannedLog, work: Pass) -> tuple[ScannedLog, Pass]:
 
 def _part(shared: tuple[ScannedLog, Pass], content: Any, number: int, name: str) -> Sums:
     log, work = shared
+    keep_freed_memory()
     part = content if hasattr(content, "tables") else FramePart(content, name)
     alone = replace(log, parts=(part,), left_out={0: log.left_out.get(number, 0)})
     # Other workers have the other cores.
