@@ -29,7 +29,7 @@ def pages(threshold: str) -> tuple[int, int]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc alone has these settings")
 def test_memory_is_kept_where_distributed_gives_it_back():
-    kept, given = pages(OF_DISTRIBUTED)
-    assert kept and given < 20_000
-    own_wish, given = pages("65537")
-    assert not own_wish and given > 100_000
+    kept, few = pages(OF_DISTRIBUTED)
+    own_wish, many = pages("65537")
+    assert kept and not own_wish
+    assert many > 10 * few
