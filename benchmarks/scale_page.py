@@ -55,6 +55,12 @@ def _seconds(measured: Measured, prefix: str) -> float:
     return statistics.median(one["seconds"] for one in _all(measured, prefix))
 
 
+def _times(measured: dict[str, Any], name: str) -> str:
+    """How often something was measured."""
+    count = sum(key.startswith(f"{name}/") for key in measured)
+    return "once" if count == 1 else f"{count} times"
+
+
 def _median(measured: Measured, prefix: str, figure: str) -> float:
     return statistics.median(one[figure] for one in _all(measured, prefix))
 
@@ -226,6 +232,7 @@ workers nothing can become faster. A worker is one process that runs one task at
 thread that reads ahead); Arrow still fetches bytes of the file in threads of its own. "Each on one core" holds every worker with all its
 threads to one core, so that one worker cannot use two; "anywhere" leaves that to the system. The client and the scheduler are another process,
 which needs a core for {_median(measured, "workers/1", "here_cpu"):.1f} s of an answer in either case. The bar is 1.7 times as fast with two workers as with one.
+Two workers were measured {_times(measured, "workers/2")}; a speed-up above two is noise.
 
 | workers | each on one core: seconds | times as fast | anywhere: seconds | times as fast | processor seconds of the workers | by the model below | ms of a task that does nothing |
 |---|---|---|---|---|---|---|---|
