@@ -6,7 +6,7 @@ import numpy as np  # noqa: F401 - it loads the library
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from gradientdice.blas import one_blas_thread, usable_cores
+from gradientdice.blas import one_blas_thread
 
 LIBRARIES = ThreadpoolController().select(user_api="blas")
 
@@ -58,7 +58,3 @@ def test_of_two_that_overlap_none_leaves_a_limit_behind(first_leaves_first):
     with one_blas_thread():
         assert set(threads()) == {1}
     assert threads() == before
-
-
-def test_there_is_a_core():
-    assert usable_cores() >= 1

@@ -12,6 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from gradientdice.cores import usable_cores
 from gradientdice.experiments.store import ResultStore
 from gradientdice.progress import working
 
@@ -32,7 +33,7 @@ def worker_pool(*, fresh: bool = False) -> Iterator[ProcessPoolExecutor]:
     os.environ.update(ALONE)
     try:
         pool = ProcessPoolExecutor(
-            len(os.sched_getaffinity(0)),
+            usable_cores(),
             mp_context=get_context("spawn"),
             # An interrupt is the parent's, which then ends them.
             initializer=signal.signal,

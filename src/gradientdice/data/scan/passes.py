@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gradientdice.blas import usable_cores
 from gradientdice.checkpoint import load_checkpoint, save_checkpoint
+from gradientdice.cores import usable_cores
 from gradientdice.data.scan.ahead import read_ahead
 from gradientdice.data.scan.log import ScannedLog, fingerprint, require_unchanged
 from gradientdice.data.scan.parts import Batch, BatchRows

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gradientdice.atomic import temporary_folder
-from gradientdice.blas import usable_cores
+from gradientdice.cores import usable_cores
 from gradientdice.data.scan.episodes import EpisodePass, OutOfOrder
 from gradientdice.data.scan.log import ScannedLog, require_unchanged
 from gradientdice.data.scan.passes import Run, Sums

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from gradientdice.cores import usable_cores
 
 CPU_BYTES = 1 << 30
 ACCELERATOR_BYTES = 32 << 30
@@ -37,7 +38,7 @@ def workers(max_bytes: int | None) -> Workers:
     on_cpu = jax.default_backend() == "cpu"
     total = max_bytes or (CPU_BYTES if on_cpu else ACCELERATOR_BYTES)
     if on_cpu and devices == 1:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = usable_cores()
         return Workers(cores, cores, total // cores, 1)
     return Workers(ACCELERATOR_THREADS, 1, total // ACCELERATOR_THREADS, devices)
 
