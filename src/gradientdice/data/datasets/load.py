@@ -97,6 +97,8 @@ def _read(source: Any, columns: Any, csv: CSV | None, ends: str | None) -> Raw:
         return tables.from_arrow_table(place, _arrow(place, source), columns)
     if isinstance(source, Mapping):
         return tables.from_mapping(place, source, columns)
+    if "pandas" in frameworks_of(source) and hasattr(source, "to_frame"):  # older ones are not told apart by Arrow
+        raise InputError(_single_column(place))
     if hasattr(source, "step") and hasattr(source, "reset"):
         raise InputError(f"{place} is an environment, not a log: gradientdice.Recorder records one while it runs.")
     raise InputError(
@@ -113,7 +115,11 @@ def _arrow(place: str, source: Any) -> Any:
     except (pa.ArrowInvalid, TypeError) as error:
         if hasattr(source, "columns") or hasattr(source, "schema"):
             raise
-        raise InputError(f"{place} is a single column: give the data frame that it belongs to.") from error
+        raise InputError(_single_column(place)) from error
+
+
+def _single_column(place: str) -> str:
+    return f"{place} is a single column: give the data frame that it belongs to."
 
 
 def _from_path(source: Any, columns: Any, csv: CSV | None) -> Raw:
