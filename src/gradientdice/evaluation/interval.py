@@ -31,6 +31,8 @@ from gradientdice.inference.unlogged import repeats_of, unseen_outcomes
 from gradientdice.problem.problem import Problem
 
 Ends = tuple[float, float]
+# A few sums of numbers in double precision are off by no more than this share of the largest.
+ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,9 @@ def _spanned(
         return 0.0, 0.0
     own = intervals.of(answer.value, samples, problem.seed)
     low, high = intervals.of(default.value, interval_shares(default.influence, problem), problem.seed)
-    return max(0.0, own[0] - low), max(0.0, high - own[1])
+    # The ends are formed again from these distances: rounding must not leave the default's own outside.
+    rounding = ROUNDING * max(abs(end) for end in (*own, low, high))
+    return (own[0] - low + rounding if low < own[0] else 0.0, high - own[1] + rounding if high > own[1] else 0.0)
 
 
 def _skew_notes(samples: Samples, intervals: Intervals) -> tuple[str, ...]:

@@ -1,16 +1,22 @@
 """The parts of a learned model that need no training."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import gradientdice as gd
 from gradientdice.effort import Effort
-from gradientdice.estimators.model.dynamics import NOISE_FLOOR, _noise
 from gradientdice.estimators.model.encoding import MARGIN, Encoding
 from gradientdice.estimators.model.network import closed_form_base
-from gradientdice.estimators.model.returns import AVERAGE_DISCOUNT, _last_states, lasting_share, truncated_returns
+from gradientdice.estimators.model.returns import (
+    AVERAGE_DISCOUNT,
+    _last_states,
+    average_rewards,
+    lasting_share,
+    truncated_returns,
+)
 from gradientdice.estimators.model.settings import SETTINGS
-from gradientdice.estimators.model.simulation import Paths, drawn_actions
+from gradientdice.estimators.model.simulation import Paths, drawn_actions, traced_actions
 
 COIN = gd.DiscretePolicy(lambda states: np.full((len(states), 2), 0.5), 2)
 
@@ -24,15 +30,6 @@ def test_squares_are_fitted_exactly_and_each_target_by_its_own_rows(rng):
     expected = np.zeros((7, 2))
     expected[0, 0], expected[4, 0], expected[6, 0], expected[2, 1] = 2, -1, 3, 1
     assert found == pytest.approx(expected, abs=1e-4)
-
-
-def test_noise_is_what_two_networks_have_in_common(rng):
-    noise, own = rng.normal(size=(1, 4000, 1)), 0.5 * rng.normal(size=(2, 4000, 1))
-    assert np.std(_noise(noise + own)) == pytest.approx(1.0, abs=0.05)
-    # What is each network's own inaccuracy is no noise: deterministic dynamics stay deterministic.
-    assert not _noise(own).any()
-    small = np.sqrt(NOISE_FLOOR / 4) * noise
-    assert not _noise(np.concatenate([small, small])).any()
 
 
 def example_paths(rng, steps=7) -> Paths:
@@ -54,6 +51,29 @@ def test_time_before_an_end_is_that_of_long_paths(rng):
         expected.append(share + discount**7 * alive)
     assert lasting_share(paths, discount, 2) == pytest.approx(np.mean(expected))
     assert lasting_share(paths, 1.0, 2) == 1.0
+
+
+def test_average_reward_does_not_depend_on_where_the_simulation_stops():
+    # Episodes of 3 steps that pay 1, 1 and 10: 4 a step. The second half of 7 steps has an end or two, by chance.
+    for steps in (7, 8, 9):
+        ended = np.tile(np.arange(steps) % 3 == 2, (1, 5, 1)).transpose(2, 0, 1)
+        rewards = np.where(ended, 10.0, 1.0).astype(np.float32)
+        nothing = np.zeros((steps, 1, 5, 1), dtype=np.float32)
+        paths = Paths(nothing, nothing, rewards, ended, np.zeros((steps, 5), dtype=bool), 0.0)
+        assert average_rewards(paths, 5) == pytest.approx([4.0])
+
+
+def test_average_reward_of_episodes_that_outlast_the_simulation(rng):
+    # Each step ends with probability 0.02 and pays its number's parity; half of the episodes outlast 35 steps.
+    steps, count = 40, 20_000
+    ended = rng.random((steps, 1, count)) < 0.02
+    rewards = np.broadcast_to((np.arange(steps) % 2)[:, None, None], ended.shape).astype(np.float32)
+    nothing = np.zeros((steps, 1, count, 1), dtype=np.float32)
+    paths = Paths(nothing, nothing, rewards, ended, np.zeros((steps, count), dtype=bool), 0.0)
+    # An episode starts at parity 0: sum over odd t of 0.98^t, over sum over all t.
+    assert average_rewards(paths, count) == pytest.approx([0.98 / 1.98], abs=0.01)
+    still = Paths(nothing, nothing, rewards, np.zeros_like(ended), paths.cut, 0.0)
+    assert average_rewards(still, count) == pytest.approx([0.5])
 
 
 @pytest.mark.parametrize("discount", [0.9, 1.0])
@@ -103,6 +123,32 @@ def test_constant_columns_keep_their_value(rng):
     span = np.ptp(np.concatenate([states, states + [[1.0, 0.0]]]), axis=0)
     low = encoding.raw_states(encoding.low[None].astype(np.float32))[0]
     assert low == pytest.approx(states.min(axis=0) - MARGIN * span, abs=1e-5)
+
+
+def test_the_policy_sees_states_as_the_log_has_them(rng):
+    # Zeros, decimals and whole numbers decide what many policies do; rounding must not move them.
+    states = np.column_stack([rng.normal(0.3, 0.02, 60), rng.integers(0, 7, 60) / 10, rng.integers(-3, 4, 60) * 1e4])
+    states[::3, 0] = 0.0
+    for kind in (np.float64, np.float32):
+        logged = states.astype(kind)
+        data = gd.Transitions(logged, rng.integers(2, size=60), np.ones(60), logged, logged[:3])
+        encoding = Encoding.of(data, COIN)
+        seen = encoding.raw_states(encoding.states(logged))
+        assert seen.dtype == kind and (seen[:, 1:] == logged[:, 1:]).all() and (seen[::3, 0] == 0).all()
+        assert seen == pytest.approx(logged, abs=1e-5)
+
+
+def test_a_compiled_policy_sees_the_same_zeros(rng):
+    speeds = rng.normal(0.001, 1.0, size=(40, 1))
+    speeds[::2] = 0.0
+    data = gd.Transitions(speeds, rng.integers(2, size=40), np.ones(40), speeds, speeds[:3])
+    along = gd.DiscretePolicy(
+        lambda states: jnp.stack([states[:, 0] < 0, states[:, 0] >= 0], axis=1) * 1.0, 2, jax=True
+    )
+    encoding = Encoding.of(data, along)
+    standard = encoding.states(speeds)[None]
+    chosen = traced_actions(along, encoding, standard, jnp.full((1, 40), 0.5), None)
+    assert np.argmax(chosen[0], axis=1).tolist() == (speeds[:, 0] >= 0).astype(int).tolist()
 
 
 def test_next_states_after_an_end_are_not_learned_from(rng):

@@ -10,7 +10,7 @@ CODE = """
 import jax, numpy as np
 import gradientdice as gd
 from gradientdice.effort import Effort
-from gradientdice.estimators.model import dynamics
+from gradientdice.estimators.model import learning
 from gradientdice.estimators.model.encoding import Encoding
 from gradientdice.estimators.model.settings import SETTINGS
 from dataclasses import replace
@@ -24,13 +24,13 @@ problem = gd.Problem(data, policy)
 settings = replace(SETTINGS[Effort.QUICK], steps=40, width=16)
 places = []
 def noted(tree):
-    found = dynamics_spread(tree)
+    found = spread(tree)
     places.append(len(jax.tree.leaves(found)[0].sharding.device_set))
     return found
-dynamics_spread, dynamics.shared_evenly = dynamics.shared_evenly, noted
-shared = dynamics.learn_dynamics(problem, Encoding.of(data, policy), problem.folds(2), settings)
-dynamics.shared_evenly = lambda tree: tree
-alone = dynamics.learn_dynamics(problem, Encoding.of(data, policy), problem.folds(2), settings)
+spread, learning.shared_evenly = learning.shared_evenly, noted
+shared = learning.learn_dynamics(problem, Encoding.of(data, policy), problem.folds(2), settings)
+learning.shared_evenly = lambda tree: tree
+alone = learning.learn_dynamics(problem, Encoding.of(data, policy), problem.folds(2), settings)
 assert places == [4], places
 for one, other in zip(jax.tree.leaves(shared.networks), jax.tree.leaves(alone.networks)):
     np.testing.assert_allclose(one, other, atol=1e-5)

@@ -12,6 +12,7 @@ again, to episodes that go on.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Num
@@ -31,6 +32,8 @@ ROUNDING = 1e-9
 END_TOLERANCE = 1e-6
 # How many times the mean square of other changes the median square of those at ends may be.
 USUAL_CHANGE = 10.0
+# States are given to the policy with so many decimals below their standard deviation.
+DECIMALS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,7 @@ class Encoding:
 
     Attributes:
         state_shape: of one state in the log.
+        state_type: what the log's states are, if they are floating-point numbers; else double precision.
         center: the inputs' means; for discrete actions those of the state alone.
         scale: their deviations, 1 where an input is constant.
         num_actions: how many discrete actions; None for continuous ones.
@@ -56,6 +60,7 @@ class Encoding:
     """
 
     state_shape: tuple[int, ...]
+    state_type: np.dtype[Any]
     center: Float[np.ndarray, " d"]
     scale: Float[np.ndarray, " d"]
     num_actions: int | None
@@ -92,8 +97,10 @@ class Encoding:
         end_reward = _end_reward(data, before) if ends else 0.0
         rewards = (data.rewards - end_reward * data.ended)[counted]
         largest, margin = float(np.abs(rewards).max()), MARGIN * float(np.ptp(rewards))
+        kind = data.states.dtype
         return cls(
             data.states.shape[1:],
+            kind if np.issubdtype(kind, np.floating) else np.dtype(np.float64),
             center,
             scale,
             num_actions,
@@ -123,7 +130,18 @@ class Encoding:
         """Standardised states as the log, and so the policy, has them."""
         size = self.state_size
         raw = states.astype(np.float64) * self.scale[:size] + self.center[:size]
-        return raw.reshape(len(raw), *self.state_shape)
+        steps = self.steps_per_unit
+        rounded = np.where(self.low == self.high, raw, np.rint(raw * steps) / steps)
+        return rounded.astype(self.state_type).reshape(len(raw), *self.state_shape)
+
+    @property
+    def steps_per_unit(self) -> Float[np.ndarray, " s"]:
+        """A power of ten for each number of a state: states are rounded to its reciprocal for the policy.
+
+        A speed of 0 would come back from its standardised form as -1e-10, and a policy that pushes along the speed
+        would set off to the other side.
+        """
+        return 10.0 ** np.floor(DECIMALS - np.log10(self.scale[: self.state_size]))
 
     def actions(self, actions: Num[np.ndarray, "n ..."]) -> Float[np.ndarray, "n k"]:
         """Actions as inputs."""

@@ -57,7 +57,11 @@ class Network(eqx.Module):
 
     def __call__(self, inputs: Float[Array, "n d"]) -> Float[Array, "n k"]:
         """The outputs for each row."""
-        return self.features(inputs) @ jnp.concatenate([self.weight, jax.lax.stop_gradient(self.base)])
+        return self.of_features(self.features(inputs))
+
+    def of_features(self, features: Float[Array, "n m"]) -> Float[Array, "n k"]:
+        """The outputs for features of each row."""
+        return features @ jnp.concatenate([self.weight, jax.lax.stop_gradient(self.base)])
 
 
 def first_networks(base: Float[np.ndarray, "j m k"], width: int, rng: np.random.Generator) -> Network:

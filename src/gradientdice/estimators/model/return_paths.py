@@ -9,8 +9,8 @@ from jaxtyping import Float
 
 from gradientdice.effort import Effort
 from gradientdice.errors import starts_missing
-from gradientdice.estimators.model.dynamics import learn_dynamics
 from gradientdice.estimators.model.encoding import Encoding
+from gradientdice.estimators.model.learning import learn_dynamics
 from gradientdice.estimators.model.needs import require_simulated
 from gradientdice.estimators.model.rollouts import FOLDS
 from gradientdice.estimators.model.settings import SETTINGS

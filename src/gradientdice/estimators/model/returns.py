@@ -51,6 +51,43 @@ def lasting_share(paths: Paths, discount: float, long: int) -> float:
     return float((1 - discount) * factors[:-1] @ alive[:-1] + factors[-1] * alive[-1])
 
 
+def average_rewards(paths: Paths, long: int) -> Float[np.ndarray, " j"]:
+    """The average reward of the policy in each network, where ended episodes start again.
+
+    That is E[sum of an episode's rewards] / E[its length], from the long paths: Σ_a S(a) r(a) / Σ_a S(a), with r(a) the
+    mean reward of steps that are a steps into their episode, and S(a) the share of episodes that get there (Kaplan and
+    Meier's estimate, which takes unfinished episodes as they are). A mean over late steps would depend on where in an
+    episode they happen to be: all paths start together, and with episodes of equal length they stay in step.
+
+    Episodes that reach the horizon are taken to go on at the mean reward of the horizon's second half, and to end at
+    its rate; without any end the result is that mean.
+    """
+    ended, rewards = paths.ended[:, :, :long], paths.rewards[:, :, :long].astype(np.float64)
+    horizon = len(rewards)
+    age = np.zeros(ended.shape, dtype=np.int64)
+    for step in range(1, horizon):
+        age[step] = np.where(ended[step - 1], 0, age[step - 1] + 1)
+    found = []
+    for number in range(ended.shape[1]):
+        ages, pays, ends = age[:, number].ravel(), rewards[:, number].ravel(), ended[:, number].ravel()
+        steps, total, over = (
+            np.bincount(ages, weights, minlength=horizon).astype(np.float64) for weights in (None, pays, ends)
+        )
+        late = slice(horizon // 2, None)
+        # Half an end is added, for networks in which none of the late steps is one.
+        rate = (over[late].sum() + 0.5 * ended.any()) / (steps[late].sum() + 1.0)
+        lasting = np.cumprod(1 - over / np.maximum(steps, 1))
+        reached = np.append(1.0, lasting[:-1]) * (steps > 0)
+        going_on = lasting[-1] * (steps[-1] > 0)
+        if going_on > 0 and rate == 0:
+            found.append(total[late].sum() / steps[late].sum())
+            continue
+        beyond = going_on / rate if going_on > 0 else 0.0
+        earned = reached @ (total / np.maximum(steps, 1)) + beyond * total[late].sum() / max(steps[late].sum(), 1.0)
+        found.append(earned / (reached.sum() + beyond))
+    return np.array(found)
+
+
 @dataclass(frozen=True, eq=False)
 class ReturnSamples:
     """What is known of V at the simulated states, those of a fold's networks together.

@@ -28,6 +28,7 @@ from jaxtyping import Float, Int
 from gradientdice.estimators.model.dynamics import Dynamics, LearnedStep
 from gradientdice.estimators.model.encoding import Encoding
 from gradientdice.estimators.model.fitted_value import FittedValues
+from gradientdice.estimators.model.noise import DRAWS
 from gradientdice.estimators.model.simulation import drawn_actions, traced_actions
 from gradientdice.policies import DiscretePolicy, SamplingPolicy
 from gradientdice.problem.folds import Folds
@@ -147,7 +148,6 @@ class _Paths:
     """Simulates paths, and sums their rewards as it goes."""
 
     step: LearnedStep
-    noise: Float[np.ndarray, "j m s"]
     encoding: Encoding
     policy: DiscretePolicy | SamplingPolicy
     continuation: Continuation
@@ -158,9 +158,8 @@ class _Paths:
     def of(
         cls, dynamics: Dynamics, policy: DiscretePolicy | SamplingPolicy, continuation: Continuation, seed: int
     ) -> _Paths:
-        noise = np.repeat(dynamics.noise, dynamics.members, axis=0)
         traced = _with_policy(policy, dynamics.encoding) if policy.jax else None
-        return cls(dynamics.step, noise, dynamics.encoding, policy, continuation, seed, traced)
+        return cls(dynamics.step, dynamics.encoding, policy, continuation, seed, traced)
 
     def begun(self, states: np.ndarray, actions: np.ndarray) -> _First:
         """The step of the logged actions."""
@@ -217,9 +216,10 @@ class _Paths:
     def _moved(self, states: np.ndarray, actions: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         return _as_numpy(_compiled(self.step, states, actions, self._noise(states, rng)))
 
-    def _noise(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        draws = rng.integers(self.noise.shape[1], size=states.shape[:2])
-        return np.take_along_axis(self.noise, draws[..., None], axis=1)
+    @staticmethod
+    def _noise(states: np.ndarray, rng: np.random.Generator) -> Int[np.ndarray, "j p"]:
+        """Which draws of the noise each path gets."""
+        return rng.integers(DRAWS, size=states.shape[:2], dtype=np.int32)
 
 
 def _as_numpy(found: Any) -> tuple[np.ndarray, ...]:

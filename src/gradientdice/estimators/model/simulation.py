@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from gradientdice.estimators.model.dynamics import Dynamics, LearnedStep
 from gradientdice.estimators.model.encoding import Encoding
+from gradientdice.estimators.model.noise import DRAWS
 from gradientdice.estimators.model.starts import Starts
 from gradientdice.policies import DiscretePolicy, SamplingPolicy
 
@@ -46,7 +47,6 @@ class _World(eqx.Module):
     """What a simulated step needs beside states and actions; see `Starts` for the last three."""
 
     learned: LearnedStep
-    noise: Float[Array, "j m s"]
     center: Float[Array, " d"]
     scale: Float[Array, " d"]
     restarts: Float[Array, "j r s"]
@@ -64,7 +64,6 @@ class _World(eqx.Module):
 
         return cls(
             dynamics.step,
-            single(np.repeat(dynamics.noise, dynamics.members, axis=0)),
             single(encoding.center),
             single(encoding.scale),
             single(starts.restarts),
@@ -95,15 +94,16 @@ class _Draws(NamedTuple):
 def _draws(world: _World, horizon: int, paths: int, rng: np.random.Generator) -> _Draws:
     """The draws of all steps, (h, p) each. By NumPy: JAX's generators take long to compile."""
     shape = (horizon, paths)
-    rows, starts = world.noise.shape[1], world.restarts.shape[1]
+    starts = world.restarts.shape[1]
     uniform = (rng.random(shape, dtype=np.float32) for _ in range(2))
-    return _Draws(rng.integers(rows, size=shape), rng.integers(starts, size=shape), *uniform)
+    return _Draws(rng.integers(DRAWS, size=shape), rng.integers(starts, size=shape), *uniform)
 
 
 def _step(world: _World, number: Any, states: Any, actions: Any, draws: _Draws) -> _Step:
     """One step of all paths of all networks."""
     paths = states.shape[1]
-    following, reward, chance, left = world.learned(states, actions, world.noise[:, draws.noise])
+    noise = jnp.broadcast_to(draws.noise, states.shape[:2])
+    following, reward, chance, left = world.learned(states, actions, noise)
     ended = draws.end < chance
     reached = jnp.where(ended[..., None], world.restarts[:, draws.restart], following)
     left &= ~ended
@@ -206,7 +206,10 @@ def traced_actions(
     """
     size = encoding.state_size
     center, scale = (jnp.asarray(part, dtype=jnp.float32) for part in (encoding.center, encoding.scale))
-    raw = (states * scale[:size] + center[:size]).reshape(-1, *encoding.state_shape)
+    steps = jnp.asarray(encoding.steps_per_unit, dtype=jnp.float32)
+    exact = states * scale[:size] + center[:size]
+    rounded = jnp.where(encoding.low == encoding.high, exact, jnp.rint(exact * steps) / steps)
+    raw = rounded.reshape(-1, *encoding.state_shape)
     if isinstance(policy, SamplingPolicy):
         actions = jnp.asarray(policy.function(raw, key)).reshape(len(raw), -1)
         encoded = (actions - center[size:]) / scale[size:]

@@ -22,11 +22,12 @@ from gradientdice.compiling import on_processor
 from gradientdice.data.transitions import Transitions
 from gradientdice.effort import Effort
 from gradientdice.errors import starts_missing
-from gradientdice.estimators.model.dynamics import Dynamics, learn_dynamics
+from gradientdice.estimators.model.dynamics import Dynamics
 from gradientdice.estimators.model.encoding import Encoding
 from gradientdice.estimators.model.fitted_value import FittedValues, fit_values
+from gradientdice.estimators.model.learning import learn_dynamics
 from gradientdice.estimators.model.needs import require_simulated
-from gradientdice.estimators.model.returns import ReturnSamples, lasting_share, truncated_returns
+from gradientdice.estimators.model.returns import ReturnSamples, average_rewards, lasting_share, truncated_returns
 from gradientdice.estimators.model.row_paths import Continuation, RowValues, row_values
 from gradientdice.estimators.model.settings import SETTINGS
 from gradientdice.estimators.model.simulation import Paths, simulate
@@ -153,12 +154,9 @@ def _held_out(data: Transitions, found: RowValues, number: int, discount: float)
 def _own_values(
     paths: Paths, fitted: FittedValues, discounts: Sequence[float], number: int, long: int
 ) -> Float[np.ndarray, " j"]:
-    """The policy's value in each network: its mean return from initial states or, at discount 1, its mean reward.
-
-    Both are of the long paths, and the mean reward of their second half, by when they are near where the policy stays.
-    """
+    """The policy's value in each network, of the long paths: its mean return or, at discount 1, its mean reward."""
     if discounts[number] == 1:
-        return paths.rewards[len(paths.rewards) // 2 :, :, :long].mean(axis=(0, 2), dtype=np.float64)
+        return average_rewards(paths, long)
     totals, factors = truncated_returns(paths, discounts[number])
     # Long paths are cut after the last step alone.
     continued = totals[0] + factors[0] * fitted.at(paths.reached[-1])[..., number]
