@@ -16,8 +16,8 @@ from gradientdice.effort import Effort, require_effort
 from gradientdice.errors import InputError
 from gradientdice.estimators.answer import Estimator
 from gradientdice.estimators.doubly_robust.automatic import Automatic
+from gradientdice.estimators.doubly_robust.learners import learners_for
 from gradientdice.estimators.doubly_robust.search import search_functions, searching
-from gradientdice.estimators.doubly_robust.simulation import simulation_for
 from gradientdice.evaluation.curve import DiscountCurve, require_discounts
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.estimators import chosen_estimator
@@ -172,7 +172,7 @@ def evaluate_discounts(
     if not problem.is_searched or solver is not None or len(discounts) == 1:
         return [evaluate_problem(problem, Automatic(discount), intervals, solver) for discount in discounts]
     with explained_starts(problem.data, problem.policy):
-        searches = search_functions(problem, discounts, simulation_for(problem))
+        searches = search_functions(problem, discounts, learners_for(problem))
     return [
         evaluate_problem(replace(problem, search=lambda _, own=search: own), Automatic(discount), intervals)
         for discount, search in zip(discounts, searches, strict=True)

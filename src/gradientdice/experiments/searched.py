@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.estimators.doubly_robust.automatic import Automatic
+from gradientdice.estimators.doubly_robust.learners import learners_for
 from gradientdice.estimators.doubly_robust.search import FunctionSearch, search_functions
-from gradientdice.estimators.doubly_robust.simulation import simulation_for
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.evaluate import evaluate_problem
 from gradientdice.evaluation.interval import Intervals
@@ -22,7 +22,7 @@ def searched_answers(
     """For each discount the search and the estimate that `evaluate` gives."""
     problem = Problem(data, policy, seed=seed)
     answers = []
-    for discount, search in zip(discounts, search_functions(problem, discounts, simulation_for(problem)), strict=True):
+    for discount, search in zip(discounts, search_functions(problem, discounts, learners_for(problem)), strict=True):
         searched = replace(problem, search=lambda _, found=search: found)
         answers.append((search, evaluate_problem(searched, Automatic(discount), intervals)))
     return answers

@@ -28,3 +28,19 @@ class HeldOut:
     norm: Float[np.ndarray, " n"]
     initial_value: Float[np.ndarray, " n0"] | None
     ended: Bool[np.ndarray, " n"] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutQ:
+    """Q and V for one discount, each row from what did not see its fold.
+
+    Attributes:
+        q: Q(s, a) at the logged pairs.
+        next_value: V(s') = E_π Q(s', ·) of the same Q; after an end 0 or, at discount 1, the mean of V over initial
+            states.
+        initial_value: V at the initial states; None if the log has none.
+    """
+
+    q: Float[np.ndarray, " n"]
+    next_value: Float[np.ndarray, " n"]
+    initial_value: Float[np.ndarray, " n0"] | None

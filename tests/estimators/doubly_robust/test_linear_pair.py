@@ -7,10 +7,11 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.estimators.doubly_robust import linear_pair as module
+from gradientdice.estimators.doubly_robust.learners import Learners
 from gradientdice.estimators.doubly_robust.linear_pair import LinearPair, linear_pair, predictions
 from gradientdice.estimators.doubly_robust.ridge_scores import ridge_scores
 from gradientdice.estimators.doubly_robust.search import RIDGES, FunctionSearch, search_functions
-from gradientdice.estimators.model.values import HeldOutQ
+from gradientdice.inference.scores import HeldOutQ
 from problems import known
 
 RNG = np.random.default_rng(0)
@@ -35,7 +36,7 @@ class FakeModel:
 
 
 def searched(simulate=None) -> tuple[FunctionSearch, LinearPair]:
-    (search,) = search_functions(gd.Problem(DATA, POLICY), [0.8], simulate, pairs=True)
+    (search,) = search_functions(gd.Problem(DATA, POLICY), [0.8], Learners(simulate), pairs=True)
     return search, known(search.pair)
 
 

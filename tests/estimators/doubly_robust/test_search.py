@@ -9,6 +9,7 @@ import pytest
 import gradientdice as gd
 from gradientdice.effort import Effort
 from gradientdice.estimators.doubly_robust.allowance import SPREAD
+from gradientdice.estimators.doubly_robust.learners import Learners
 from gradientdice.estimators.doubly_robust.search import mixed_features, search_functions
 from gradientdice.estimators.model import values
 from gradientdice.experiments.traps.drift import Drift
@@ -101,7 +102,7 @@ def test_a_good_model_takes_over_and_the_interval_shrinks():
         return Exact([[exact]], (truth,))
 
     problem = gd.Problem(data, policy)
-    (with_model,) = search_functions(problem, [gamma], simulate)
+    (with_model,) = search_functions(problem, [gamma], Learners(simulate))
     (without,) = search_functions(problem, [gamma])
     assert seen == [([gamma], 2, Effort.NORMAL)]
     assert with_model.chosen.answer.value == pytest.approx(truth, abs=1e-6), "for these starts"
@@ -129,7 +130,7 @@ def test_the_interval_is_wider_where_two_kinds_of_q_disagree():
         def simulate(problem, discounts, folds, effort, model=model, slope=slope):
             return Exact([[model]], ((1 - gamma) * slope * starts.mean(),))
 
-        (found,) = search_functions(gd.Problem(data, policy), [gamma], simulate)
+        (found,) = search_functions(gd.Problem(data, policy), [gamma], Learners(simulate))
         widths.append(1.96 * found.chosen.error + found.allowance(0.95))
         assert abs(found.chosen.answer.value - truth) < widths[-1]
     assert widths[1] > 4 * widths[0], "all of the stretched model's error would be 0.54"
@@ -151,7 +152,7 @@ def test_the_interval_is_wider_where_the_networks_disagree(gamma):
         def simulate(problem, discounts, folds, effort, spread=spread):
             return Exact([[model]], ((1 - gamma) * slope * starts.mean(),), (spread,))
 
-        (found,) = search_functions(gd.Problem(data, policy), [gamma], simulate)
+        (found,) = search_functions(gd.Problem(data, policy), [gamma], Learners(simulate))
         allowances.append(found.allowance(0.95))
     assert allowances[0] < 0.2, "both kinds of Q are right"
     assert allowances[1] == pytest.approx(1.96 * SPREAD * 10, rel=1e-3)
@@ -169,7 +170,7 @@ def test_at_discount_one_a_model_that_leaves_the_log_does_not_answer_alone(left,
     def simulate(problem, discounts, folds, effort):
         return Exact([[model]], (0.0,), left_share=left)
 
-    (found,) = search_functions(gd.Problem(data, policy), [1.0], simulate)
+    (found,) = search_functions(gd.Problem(data, policy), [1.0], Learners(simulate))
     assert (set(found.chosen.shares) == {"the model's"}) == alone
     assert found.chosen.answer.evidence.left == (left if alone else None)
 
@@ -190,7 +191,7 @@ def test_a_model_that_outlives_the_ratio_is_noticed():
         def simulate(problem, discounts, folds, effort, lasting=lasting):
             return Exact([[model]], ((1 - gamma) * starts.mean(),), lasting=(lasting,))
 
-        (found,) = search_functions(gd.Problem(data, policy), [gamma], simulate)
+        (found,) = search_functions(gd.Problem(data, policy), [gamma], Learners(simulate))
         seen[lasting] = found.chosen.answer.evidence.outlived
     assert 1 <= seen[0.526] < 1.15
     assert seen[0.1] == pytest.approx(5.26, rel=0.15)
@@ -224,7 +225,7 @@ def test_a_useless_model_is_left_out():
     def simulate(problem, discounts, folds, effort):
         return Exact([[wild]], (0.0,))
 
-    (found,) = search_functions(gd.Problem(data, policy), [0.9], simulate)
+    (found,) = search_functions(gd.Problem(data, policy), [0.9], Learners(simulate))
     assert found.chosen.shares.get("the model's", 0.0) < 0.05
     assert abs(found.chosen.answer.value - truth) < 4 * found.chosen.error + found.allowance(0.95)
 

@@ -4,11 +4,11 @@ With the τ̂ and the Q of fits that did not see fold f the answer is off by
 
     Σ_f (n_f/n) E[(τ − τ̂_f) e_f],   e_f = r + γV' − Q on fold f.
 
-Where there are two kinds of Q, simulated ones and the kernel's, the error is judged by how far apart the answers are
-that each kind gives with the same τ̂ (`inference/room.py`): they are fitted in different ways to the same rows, and are
-wrong in different ways. Where τ̂ is right, or both Qs are, the two agree. They can be wrong alike, as where ten episodes
-of a log have an end and the target's would all have one; but then the networks of the model, learned from different
-rows with different starts, say different things.
+Where there are several kinds of Q, simulated ones, that of fitted Q evaluation and the kernel's, the error is judged by
+how far apart the answers are that each kind gives with the same τ̂ (`inference/room.py`): they are fitted in different
+ways to the same rows, and are wrong in different ways. Where τ̂ is right, or all Qs are, the answers agree. They can be
+wrong alike, as where ten episodes of a log have an end and the target's would all have one; but then the networks of
+the model, learned from different rows with different starts, say different things.
 
 Where there is one kind, and at discount 1, there are two further bounds. The allowance is the largest times the
 confidence's quantile.

@@ -1,8 +1,8 @@
 """The answer of a search as functions of any row: a ratio and a Q that are linear in the search's features.
 
 A log beyond memory is searched on a sample, and every other row is scored by what was learned there. The ratio is the
-chosen ridge's, the mean over the folds. Q is the chosen combination: the kernel's Qs are linear already; a learned
-model's, which follow simulated paths from every row of the sample, are fitted to the features by least squares. What
+chosen ridge's, the mean over the folds. Q is the chosen combination: the kernel's Qs are linear already; those of
+networks, simulated from every row of the sample or fitted to it, are fitted to the features by least squares. What
 that fit loses makes Q a worse control variate, and not the answer wrong where the ratio is right.
 """
 
@@ -17,13 +17,13 @@ from scipy.linalg import cho_factor, cho_solve
 
 from gradientdice.estimators.doubly_robust.ridge_scores import RidgeScores
 from gradientdice.estimators.doubly_robust.trial import Candidate
-from gradientdice.estimators.doubly_robust.value_candidates import HeldOutValues
 from gradientdice.functions.rows import Rows, add_product
+from gradientdice.inference.scores import HeldOutQ
 from gradientdice.problem.design import Design
 from gradientdice.problem.moments import weighted_sum
 from gradientdice.problem.stream import LogDesign
 
-# A model's Q is fitted to so many rows for each feature: more change the fit by less than the features leave out.
+# A network's Q is fitted to so many rows for each feature: more change the fit by less than the features leave out.
 ROWS_PER_FEATURE = 20
 # Of the mean square of the features: enough that nearly collinear ones do not matter.
 SMOOTHING_RIDGE = 1e-6
@@ -48,16 +48,14 @@ class LinearPair:
     level: float
 
 
-def linear_pair(
-    rows: LogDesign, path: RidgeScores, models: Sequence[HeldOutValues], candidate: Candidate
-) -> LinearPair:
+def linear_pair(rows: LogDesign, path: RidgeScores, models: Sequence[HeldOutQ], candidate: Candidate) -> LinearPair:
     """The pair of a candidate.
 
     Args:
         rows: the sample's feature rows.
         path: the fits of the kernel's ratios and Qs.
-        models: the Qs of a learned model.
-        candidate: the candidate, with its weights over the kernel's Qs, the model's and 0, in this order.
+        models: the Qs of networks.
+        candidate: the candidate, with its weights over the kernel's Qs, the networks' and 0, in this order.
     """
     count, weights = len(path.ridges), candidate.weights
     params, level = weights[:count] @ path.value_params, 0.0
@@ -70,7 +68,7 @@ def linear_pair(
 
 
 def _smoothed(
-    rows: LogDesign, models: Sequence[HeldOutValues], shares: Float[np.ndarray, " models"]
+    rows: LogDesign, models: Sequence[HeldOutQ], shares: Float[np.ndarray, " models"]
 ) -> Float[np.ndarray, " K"]:
     """The least-squares fit of Σ_j share_j Q_j at the logged pairs, and of its V at next and at initial states.
 

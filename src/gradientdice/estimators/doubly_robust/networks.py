@@ -13,15 +13,14 @@ import numpy as np
 from gradientdice.errors import require_count
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.combine import combine
+from gradientdice.estimators.doubly_robust.network_scores import each_output, scored_q
 from gradientdice.functions.mlp import MLP
 from gradientdice.inference.evidence import Evidence
 from gradientdice.inference.scores import HeldOut
-from gradientdice.problem.folds import counted_starts
 from gradientdice.problem.problem import Problem
 from gradientdice.solvers.saddle import SaddleObjective
 from gradientdice.solvers.stochastic.fits import as_solution, train_groups
 from gradientdice.solvers.stochastic.fitted_q import FittedQ
-from gradientdice.solvers.stochastic.network import Layers, predict
 from gradientdice.solvers.stochastic.network_source import NetworkSource
 from gradientdice.solvers.stochastic.primal_dual import PrimalDual
 from gradientdice.solvers.stochastic.schedules import Cosine
@@ -60,8 +59,7 @@ def neural_doubly_robust(
     folds = problem.folds(FOLDS)
     seeds = np.arange(members, dtype=np.uint32) + np.uint32(1000 * seed)
     n = len(data)
-    ratio, residual, norm = np.empty(n), np.empty(n), np.zeros(n)
-    initial = None if inputs.initial is None or (gamma == 1 and not inputs.restarts) else np.empty(len(inputs.initial))
+    ratio, norm = np.empty(n), np.zeros(n)
     setups = [
         network_setup(functions, inputs.only(folds.rows != fold, folds.initial != fold), gamma)
         for fold in range(folds.count)
@@ -74,23 +72,15 @@ def neural_doubly_robust(
         outcomes = train_groups(groups, seeds.tolist(), progress=problem.progress)
         fits = fitting.result()
     mean_ratios = [float(outcome.curve[0, :, -1, 1].mean()) for outcome in outcomes]
-    for fold, (outcome, (layers, rho), mean_ratio) in enumerate(zip(outcomes, fits, mean_ratios, strict=True)):
+    for fold, (outcome, (_, rho), mean_ratio) in enumerate(zip(outcomes, fits, mean_ratios, strict=True)):
         rows = np.flatnonzero(folds.rows == fold)
-        tau = _mean(jax.tree.map(lambda a: a[0], outcome.players.ratio), inputs.current[rows], members, estimator)
-        q = _mean(layers, inputs.current[rows], members)
-        following = expected_output(layers, inputs.following[rows], inputs.following_weights[rows], members)
-        following[inputs.ended[rows]] = 0.0
-        if initial is not None and inputs.initial is not None and inputs.initial_weights is not None:
-            starts = np.flatnonzero(folds.initial == fold)
-            initial[starts] = expected_output(layers, inputs.initial[starts], inputs.initial_weights[starts], members)
-            if inputs.restarts:
-                assert inputs.start_shares is not None
-                every = expected_output(layers, inputs.initial, inputs.initial_weights, members)
-                own = counted_starts(folds.initial == fold, inputs.start_shares)
-                following[inputs.ended[rows]] = np.average(every[own], weights=inputs.start_shares[own])
-        ratio[rows] = tau / mean_ratio
+        players = jax.tree.map(lambda a: a[0], outcome.players.ratio)
+        outputs = each_output(players, inputs.current[rows], members)
+        ratio[rows] = np.mean([np.asarray(estimator.ratio(output)) for output in outputs], axis=0) / mean_ratio
         norm[rows] = rho.mean()
-        residual[rows] = inputs.rewards[rows] + gamma * following - q - norm[rows]
+    found = scored_q(fits, inputs, folds, members)
+    residual = inputs.rewards[:n] + gamma * found.next_value - found.q - norm
+    initial = None if gamma == 1 and not inputs.restarts else found.initial_value
     solution = as_solution(groups[-1], outcomes[-1])
     scores = HeldOut(ratio, residual, norm, initial, data.terminated if inputs.restarts else None)
     # The ratio is one to the data with the absorbing state's own row in it, whose residual is 0.
@@ -106,15 +96,3 @@ def neural_doubly_robust(
         status=solution.status,
         notes=("the misfit of networks cannot be bounded; the interval covers sampling noise",),
     )
-
-
-def _mean(layers: Layers, inputs: np.ndarray, members: int, estimator: SaddleObjective | None = None) -> np.ndarray:
-    """The ensemble's mean output, through the estimator's positive map if it is a ratio."""
-    outputs = [predict(jax.tree.map(lambda array, m=m: array[m], layers), inputs) for m in range(members)]
-    return np.mean(outputs if estimator is None else [np.asarray(estimator.ratio(o)) for o in outputs], axis=0)
-
-
-def expected_output(layers: Layers, inputs: np.ndarray, weights: np.ndarray, members: int) -> np.ndarray:
-    """The policy's mean of the ensemble's outputs over actions or draws: (n, m, d) -> (n,)."""
-    flat = _mean(layers, inputs.reshape(-1, inputs.shape[-1]), members)
-    return np.sum(flat.reshape(weights.shape) * weights, axis=1)

@@ -3,8 +3,8 @@
 Random Fourier features with bandwidths from coarse to fine, as many as the log allows, give a ratio and a Q for each
 ridge of a path (`ridge_scores.py`), on rows that their fits did not see. With each ratio goes a convex combination of
 Qs that is best on the other folds (`value_candidates.py`). Where a learned model explains its own Qs and, at discount
-1, simulates the policy where the log has been, it is one of those alone; the answer with the kernel's Qs then shows how
-much depends on the choice. Else it is one of all: the kernel's, a model's if there is one, and 0.
+1, simulates the policy where the log has been, it is one of those and of fitted Q evaluation's; answers with each kind
+of Q then show how much depends on the choice. Else it is one of all: the kernel's, the networks', and 0.
 
 The ridge of the ratio is chosen by what it does to the answer. A small one has much noise, which the standard error
 shows. A large one misses a part of the flow, so that the answer takes over a part of Q's error, which is estimated in
@@ -25,16 +25,16 @@ import numpy as np
 from gradientdice.accelerator import in_thread
 from gradientdice.effort import Effort
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
+from gradientdice.estimators.doubly_robust.learners import (
+    Learners,
+    begin_simulation,
+    learners_for,
+    without_networks,
+)
 from gradientdice.estimators.doubly_robust.linear_pair import LinearPair, linear_pair
 from gradientdice.estimators.doubly_robust.ridge_scores import RidgeScores, ridge_scores
-from gradientdice.estimators.doubly_robust.simulation import begin_simulation, simulation_for, without_simulation
 from gradientdice.estimators.doubly_robust.trial import Candidate, Trial
-from gradientdice.estimators.doubly_robust.value_candidates import (
-    MODEL,
-    OwnValue,
-    Simulation,
-    ValueCandidates,
-)
+from gradientdice.estimators.doubly_robust.value_candidates import FITTED, MODEL, OwnValue, ValueCandidates
 from gradientdice.functions.kernel import RandomFourier
 from gradientdice.inference.bellman import BellmanForms, KernelBellmanLoss
 from gradientdice.inference.room import margin
@@ -112,9 +112,9 @@ class FunctionSearch:
 
     def _misfit_note(self, confidence: float) -> str:
         allowance = self.allowance(confidence)
-        if set(self.chosen.shares) == {MODEL}:
+        if set(self.chosen.shares) <= {MODEL, FITTED}:
             return (
-                f"the interval is widened by {allowance:.2g} on both sides: answers with the kernel's Q, and the "
+                f"the interval is widened by {allowance:.2g} on both sides: answers with other kinds of Q, and the "
                 "networks among themselves, differ"
             )
         if allowance > 0:
@@ -124,25 +124,26 @@ class FunctionSearch:
 
 def searching(discount: float) -> Callable[[Problem], FunctionSearch]:
     """A search at one discount, for `Problem`."""
-    return lambda problem: search_functions(problem, [discount], simulation_for(problem))[0]
+    return lambda problem: search_functions(problem, [discount], learners_for(problem))[0]
 
 
 def search_functions(
-    problem: Problem, discounts: Sequence[float], simulate: Simulation | None = None, *, pairs: bool = False
+    problem: Problem, discounts: Sequence[float], learners: Learners | None = None, *, pairs: bool = False
 ) -> list[FunctionSearch]:
     """Fits the path, combines it with the best Q and scores it, for each discount.
 
     Args:
         problem: the log and the policy.
         discounts: they share each pass over the log, and the model.
-        simulate: learns a model that gives a further Q; None for the kernel's alone.
+        learners: give further Qs; None for the kernel's alone.
         pairs: whether ratio and Q are also wanted as functions of any row.
     """
     data, policy = problem.data, problem.policy
+    simulate, fit = (None, None) if learners is None else (learners.simulate, learners.fit)
     functions, folds = mixed_features(problem), problem.folds(FOLDS)
     log = problem.design_of(functions, _chunk_rows(functions), CACHE_BYTES)
     found = []
-    with working("ratios, values, answers", 2 + len(discounts), problem.progress) as advance:
+    with working("ratios, values, answers", 3 + len(discounts), problem.progress) as advance:
         coarse, judging = folds.coarser(MODEL_FOLDS), partial(_judge, problem, folds)
         if log.devices is not None:
             # While a GPU starts and compiles, threads do what does not ask the policy.
@@ -153,17 +154,22 @@ def search_functions(
         advance(1)
         model = None if simulate is None else simulate(problem, discounts, coarse, problem.effort)
         advance(1)
+        fits = [None] * len(discounts) if fit is None else fit(problem, discounts, coarse)
+        advance(1)
         judge = judging()
         for number, path in enumerate(paths):
-            models = () if model is None else model.by_discount[number]
-            values = ValueCandidates.of(data, folds, path, models)
+            models, fitted = () if model is None else model.by_discount[number], fits[number]
+            values = ValueCandidates.of(data, folds, path, models, fitted)
             forms = judge.forms(values.residual)
             own = None if model is None else OwnValue.of(model, number)
             trial = Trial(problem, functions, path, values, forms, own)
             candidates = tuple(trial.candidate(ridge) for ridge in range(len(path.ridges)))
-            notes = (without_simulation(problem),) if model is None else model.notes(number)
+            notes = (without_networks(problem),) if model is None else model.notes(number)
             search = FunctionSearch(candidates, _whitened(functions, policy, path, forms), notes)
-            found.append(replace(search, pair=linear_pair(log, path, models, search.chosen)) if pairs else search)
+            if pairs:
+                networks = [*models, *([] if fitted is None else [fitted])]
+                search = replace(search, pair=linear_pair(log, path, networks, search.chosen))
+            found.append(search)
             advance(1)
     return found
 

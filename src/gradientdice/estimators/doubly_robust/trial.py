@@ -88,7 +88,7 @@ class Trial:
 
     @property
     def is_simulated(self) -> bool:
-        """Whether a learned model's Qs answer alone: they explain themselves and, at discount 1, stay in the log.
+        """Whether networks' Qs answer alone: a model's explain themselves and, at discount 1, stay in the log.
 
         Paths at discount 1 cannot be followed to where V matters little, so that all depends on where they go.
         """
@@ -99,12 +99,13 @@ class Trial:
     def candidate(self, number: int) -> Candidate:
         """The ratio of one ridge with the best combination of Qs.
 
-        Where a learned model's Qs answer alone, the answer with the kernel's shows how much depends on the choice.
+        Where a learned model's Qs and a fitted one answer, those with each kind of Q show how much depends on the
+        choice.
         """
         data, folds, path = self.problem.data, self.problem.folds(FOLDS), self.path
         ratio, share = path.ratio[number], self.problem.row_share(path.discount)
         apart = self.is_simulated
-        weights = self._weights(ratio, self.values.simulated if apart else None)
+        weights = self._weights(ratio, (*self.values.simulated, *self.values.fitted) if apart else None)
         value, shares = self._combined(self.values.combined(data, folds, ratio, weights))
         loss, noise = self.forms.loss(weights)
         mass = float(np.average(shares.ratio, weights=data.row_weights))
@@ -169,14 +170,22 @@ class Trial:
         simulated = self.values.modelled if self.path.discount == 1 else self.values.simulated
         if self.own is None or not simulated:
             return ()
-        data, folds = self.problem.data, self.problem.folds(FOLDS)
-        kinds = (self.values.others, None) if self.is_simulated else (simulated, self.values.others)
-        answers = [
-            self._combined(self.values.combined(data, folds, ratio, self._weights(ratio, among)))[0] for among in kinds
-        ]
+        kinds: list[Sequence[int] | None] = [self.values.others]
+        if self.is_simulated:
+            kinds.append(None)
+        if self.values.fitted or not self.is_simulated:
+            kinds.append(simulated)
+        if self.values.fitted:
+            kinds.append(self.values.fitted)
+        answers = [self._answer_among(ratio, among) for among in kinds]
         if self.is_simulated:
             answers.append(self.own.value)
         return tuple(value - other for other in answers)
+
+    def _answer_among(self, ratio: np.ndarray, among: Sequence[int] | None) -> float:
+        """With the best combination of some of the Qs; None for all."""
+        scores = self.values.combined(self.problem.data, self.problem.folds(FOLDS), ratio, self._weights(ratio, among))
+        return self._combined(scores)[0]
 
     def _bias(self, ratio: np.ndarray, weights: np.ndarray, value: float, shares: Influence) -> float:
         """What the answer may take over of Q's error: the largest over directions to the candidates for Q."""

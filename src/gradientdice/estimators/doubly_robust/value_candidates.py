@@ -20,46 +20,25 @@ import numpy as np
 from jaxtyping import Float
 
 from gradientdice.data.transitions import Transitions
-from gradientdice.effort import Effort
 from gradientdice.estimators.doubly_robust.ridge_scores import RidgeScores
 from gradientdice.inference.bellman import BellmanForms
-from gradientdice.inference.scores import HeldOut
+from gradientdice.inference.scores import HeldOut, HeldOutQ
 from gradientdice.problem.folds import Folds
-from gradientdice.problem.problem import Problem
 from gradientdice.solvers.simplex import convex_weights
 
 # S. On logs of 2,000 rows of pendulum, CartPole, MountainCar and linear systems 5 has smaller errors than 1.5 or 30.
 RATIO_ERROR = 5.0
-# The name of a learned model's Q.
-MODEL = "the model's"
+# The names of the Qs of a learned model, and of fitted Q evaluation.
+MODEL, FITTED = "the model's", "fitted Q evaluation's"
 # The largest share of Q's variance that its residual may have if the Q is to answer alone.
 UNEXPLAINED = 0.5
-
-
-class HeldOutValues(Protocol):
-    """Q and V of one discount, each from what did not see the row's fold."""
-
-    @property
-    def q(self) -> Float[np.ndarray, " n"]:
-        """Q(s, a)."""
-        ...
-
-    @property
-    def next_value(self) -> Float[np.ndarray, " n"]:
-        """V(s'); after an end 0 or, at discount 1, the mean of V over the initial states."""
-        ...
-
-    @property
-    def initial_value(self) -> Float[np.ndarray, " n0"] | None:
-        """V at the initial states; None if the log has none."""
-        ...
 
 
 class SimulatedValues(Protocol):
     """What a learned model says of a log."""
 
     @property
-    def by_discount(self) -> Sequence[Sequence[HeldOutValues]]:
+    def by_discount(self) -> Sequence[Sequence[HeldOutQ]]:
         """Several Qs with their Vs for each discount."""
         ...
 
@@ -85,16 +64,6 @@ class SimulatedValues(Protocol):
 
     def notes(self, number: int) -> tuple[str, ...]:
         """What the reader should know at one of the discounts."""
-        ...
-
-
-class Simulation(Protocol):
-    """Learns a model without each fold and scores the fold's rows with it."""
-
-    def __call__(
-        self, problem: Problem, discounts: Sequence[float], folds: Folds, effort: Effort
-    ) -> SimulatedValues | None:
-        """Q and V of each discount; None where a model does not apply."""
         ...
 
 
@@ -131,6 +100,7 @@ class ValueCandidates:
         norm: what was taken off at discount 1, else 0.
         initial_value: V at the initial states; None if they play no part.
         simulated: those of a model that explains most of its own Q: its residual varies less than half as much.
+        fitted: that of fitted Q evaluation, if it does.
     """
 
     discount: float
@@ -139,22 +109,29 @@ class ValueCandidates:
     norm: Float[np.ndarray, "J n"]
     initial_value: Float[np.ndarray, "J n0"] | None
     simulated: tuple[int, ...] = ()
+    fitted: tuple[int, ...] = ()
 
     @classmethod
     def of(
-        cls, data: Transitions, folds: Folds, kernel: RidgeScores, models: Sequence[HeldOutValues] = ()
+        cls,
+        data: Transitions,
+        folds: Folds,
+        kernel: RidgeScores,
+        models: Sequence[HeldOutQ] = (),
+        fitted: HeldOutQ | None = None,
     ) -> ValueCandidates:
-        """The kernel's Q of each ridge, those of a model if there is one, and 0, which comes last."""
+        """The kernel's Q of each ridge, those of a model if there is one, a fitted one likewise, and 0, last."""
         gamma, starts = kernel.discount, kernel.initial_value
         names = ["the kernel's"] * len(kernel.ridges)
         norm = kernel.norm if gamma == 1 else np.zeros_like(kernel.norm)
         residuals, norms, initial = [*kernel.residual], [*norm], [] if starts is None else [*starts]
-        credible = []
-        for model in models:
+        credible: dict[str, list[int]] = {MODEL: [], FITTED: []}
+        learned = [*((MODEL, model) for model in models), *([] if fitted is None else [(FITTED, fitted)])]
+        for name, model in learned:
             residual = data.rewards + gamma * model.next_value - model.q
             if _variance(residual, data) <= UNEXPLAINED * _variance(model.q, data):
-                credible.append(len(names))
-            names.append(MODEL)
+                credible[name].append(len(names))
+            names.append(name)
             _add(residuals, norms, _centred(residual, data, folds, gamma))
             if starts is not None:
                 assert model.initial_value is not None
@@ -169,7 +146,8 @@ class ValueCandidates:
             np.array(residuals),
             np.array(norms),
             None if starts is None else np.array(initial),
-            tuple(credible),
+            tuple(credible[MODEL]),
+            tuple(credible[FITTED]),
         )
 
     def combined(
@@ -197,8 +175,8 @@ class ValueCandidates:
 
     @property
     def others(self) -> list[int]:
-        """Which candidates are not a model's."""
-        return [number for number, name in enumerate(self.names) if name != MODEL]
+        """Which candidates are no network's."""
+        return [number for number, name in enumerate(self.names) if name not in (MODEL, FITTED)]
 
     def shares(self, weights: Float[np.ndarray, "folds J"]) -> dict[str, float]:
         """The weight of each kind of candidate, the mean over folds."""

@@ -32,24 +32,9 @@ from gradientdice.estimators.model.row_paths import Continuation, RowValues, row
 from gradientdice.estimators.model.settings import SETTINGS
 from gradientdice.estimators.model.simulation import Paths, simulate
 from gradientdice.estimators.model.starts import Starts
+from gradientdice.inference.scores import HeldOutQ
 from gradientdice.problem.folds import Folds
 from gradientdice.problem.problem import Problem, num_actions_of
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOutQ:
-    """A model's Q for one discount, each row from networks that did not see its fold.
-
-    Attributes:
-        q: Q(s, a) at the logged pairs.
-        next_value: V(s') = E_π Q(s', ·) of the same Q; after an end 0 or, at discount 1, the mean of V over the initial
-            states.
-        initial_value: V at the initial states; None if the log has none.
-    """
-
-    q: Float[np.ndarray, " n"]
-    next_value: Float[np.ndarray, " n"]
-    initial_value: Float[np.ndarray, " n0"] | None
 
 
 @dataclass(frozen=True, eq=False)

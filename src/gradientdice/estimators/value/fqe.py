@@ -139,7 +139,7 @@ class FQE:
 
     def _networks(self, problem: Problem) -> Answer:
         """The mean of several networks, without an interval."""
-        from gradientdice.estimators.doubly_robust.networks import expected_output
+        from gradientdice.estimators.doubly_robust.network_scores import expected_output
         from gradientdice.solvers.stochastic.fitted_q import FittedQ
         from gradientdice.solvers.stochastic.network_source import NetworkSource
 

@@ -17,9 +17,9 @@ from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.estimators.doubly_robust.automatic import Automatic
+from gradientdice.estimators.doubly_robust.learners import learners_for
 from gradientdice.estimators.doubly_robust.linear_pair import predictions
 from gradientdice.estimators.doubly_robust.search import FunctionSearch, search_functions
-from gradientdice.estimators.doubly_robust.simulation import simulation_for
 from gradientdice.evaluation.assumptions import ROW_TESTS, assumption_checks
 from gradientdice.evaluation.finish import with_evidence
 from gradientdice.evaluation.interval import Intervals
@@ -134,7 +134,7 @@ def _learned(questions: Sequence[Question], intervals: Intervals) -> list[_Learn
                 )
             problem = first if policy is first.policy else first.with_policy(policy)
             searches = search_functions(
-                problem, [questions[number].discount for number in numbers], simulation_for(problem), pairs=True
+                problem, [questions[number].discount for number in numbers], learners_for(problem), pairs=True
             )
             for number, search in zip(numbers, searches, strict=True):
                 learned[number] = _answered(problem, questions[number], search, intervals)

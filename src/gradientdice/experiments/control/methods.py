@@ -9,8 +9,8 @@ from functools import partial
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.estimators.answer import Answer, Estimator
+from gradientdice.estimators.doubly_robust.learners import learners_for
 from gradientdice.estimators.doubly_robust.search import search_functions, searching
-from gradientdice.estimators.doubly_robust.simulation import simulation_for
 from gradientdice.estimators.model.rollouts import ModelRollouts, model_values
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.estimators.value.fqe import FQE
@@ -74,7 +74,7 @@ def default_answers(data: Transitions, policy: Policy, discounts: Sequence[float
     """The library's default; discounts share the passes over the log and the learned model."""
     started = time.perf_counter()
     problem = Problem(data, policy, seed=seed)
-    searches = search_functions(problem, discounts, simulation_for(problem))
+    searches = search_functions(problem, discounts, learners_for(problem))
     shared = (time.perf_counter() - started) / len(discounts)
     answered = []
     for discount, search in zip(discounts, searches, strict=True):

@@ -1,0 +1,72 @@
+"""What learns further Qs for a search, by networks, and what to say where nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from gradientdice.effort import Effort
+from gradientdice.estimators.doubly_robust.value_candidates import SimulatedValues
+from gradientdice.estimators.model.needs import can_simulate
+from gradientdice.inference.scores import HeldOutQ
+from gradientdice.problem.folds import Folds
+from gradientdice.problem.problem import Problem
+
+
+class Simulation(Protocol):
+    """Learns a model without each fold and scores the fold's rows with it."""
+
+    def __call__(
+        self, problem: Problem, discounts: Sequence[float], folds: Folds, effort: Effort
+    ) -> SimulatedValues | None:
+        """Q and V of each discount; None where a model does not apply."""
+        ...
+
+
+class Fitting(Protocol):
+    """Fits a Q to the log without each fold and scores the fold's rows with it."""
+
+    def __call__(self, problem: Problem, discounts: Sequence[float], folds: Folds) -> Sequence[HeldOutQ | None]:
+        """Q and V of each discount; None where the fit diverged."""
+        ...
+
+
+@dataclass(frozen=True)
+class Learners:
+    """What a search learns beside the kernel's Q.
+
+    Attributes:
+        simulate: learns a model of the dynamics; None for none.
+        fit: fits a Q to the log; None for none.
+    """
+
+    simulate: Simulation | None = None
+    fit: Fitting | None = None
+
+
+def learners_for(problem: Problem) -> Learners:
+    """Networks, where the policy can be asked anywhere and there is time for them."""
+    if without_networks(problem):
+        return Learners()
+    # Networks need JAX, which a quick answer does not import.
+    from gradientdice.estimators.doubly_robust.fitted_values import fitted_q_values
+    from gradientdice.estimators.model.values import simulated_values
+
+    return Learners(simulated_values, fitted_q_values)
+
+
+def begin_simulation(problem: Problem, folds: Folds) -> None:
+    """Begins to learn the dynamics while something else is computed on a GPU: compiling is what both wait for."""
+    from gradientdice.estimators.model.values import begin_learning
+
+    begin_learning(problem, folds, problem.effort)
+
+
+def without_networks(problem: Problem) -> str:
+    """Why no network is trained, in words; empty if some are."""
+    if not can_simulate(problem.policy):
+        return "the policy is known at the log's states only, so that it was not simulated: Q is the kernel's alone"
+    if problem.effort is Effort.QUICK:
+        return "quick: the policy was not simulated in a learned model, which normal effort does"
+    return ""

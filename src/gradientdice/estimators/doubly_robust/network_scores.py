@@ -1,0 +1,59 @@
+"""What networks that were trained without each fold say about the fold's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from gradientdice.inference.scores import HeldOutQ
+from gradientdice.problem.folds import Folds, counted_starts
+from gradientdice.problem.inputs import NetworkInputs
+from gradientdice.solvers.stochastic.network import Layers, predict
+
+
+def scored_q(fits: Sequence[tuple[Layers, np.ndarray]], inputs: NetworkInputs, folds: Folds, members: int) -> HeldOutQ:
+    """Q and V of the mean of an ensemble.
+
+    Args:
+        fits: for each fold the networks that did not see it, and each one's average reward at discount 1.
+        inputs: of the whole log, without the absorbing state's row at discount 1.
+        folds: of its rows and initial states.
+        members: networks in each ensemble.
+    """
+    n = len(folds.rows)
+    q, following = np.empty(n), np.empty(n)
+    initial = None if inputs.initial is None or inputs.initial_weights is None else np.empty(len(inputs.initial))
+    for fold, (layers, _) in enumerate(fits):
+        rows = np.flatnonzero(folds.rows == fold)
+        q[rows] = mean_output(layers, inputs.current[rows], members)
+        own = expected_output(layers, inputs.following[rows], inputs.following_weights[rows], members)
+        own[inputs.ended[rows]] = 0.0
+        if initial is not None and inputs.initial is not None and inputs.initial_weights is not None:
+            every = expected_output(layers, inputs.initial, inputs.initial_weights, members)
+            starts = folds.initial == fold
+            initial[starts] = every[starts]
+            if inputs.restarts:
+                assert inputs.start_shares is not None
+                counted = counted_starts(starts, inputs.start_shares)
+                own[inputs.ended[rows]] = np.average(every[counted], weights=inputs.start_shares[counted])
+        following[rows] = own
+    return HeldOutQ(q, following, initial)
+
+
+def mean_output(layers: Layers, inputs: Float[np.ndarray, "n d"], members: int) -> Float[np.ndarray, " n"]:
+    """The ensemble's mean output."""
+    return np.mean(each_output(layers, inputs, members), axis=0)
+
+
+def each_output(layers: Layers, inputs: Float[np.ndarray, "n d"], members: int) -> list[Float[np.ndarray, " n"]]:
+    """The outputs of each member."""
+    return [predict(jax.tree.map(lambda array, m=m: array[m], layers), inputs) for m in range(members)]
+
+
+def expected_output(layers: Layers, inputs: np.ndarray, weights: np.ndarray, members: int) -> np.ndarray:
+    """The policy's mean of the ensemble's outputs over actions or draws: (n, m, d) -> (n,)."""
+    flat = mean_output(layers, inputs.reshape(-1, inputs.shape[-1]), members)
+    return np.sum(flat.reshape(weights.shape) * weights, axis=1)
