@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from gradientdice.atomic import make_folder, write_atomically
 from gradientdice.errors import InputError
@@ -48,6 +49,19 @@ def reproduce(
     _write(own, render(experiment.package, context, {name: path.name for name, path in figures.items()}))
     if page is None:
         return [own]
+    write_page(experiment, page, context, figures)
+    return [own, page]
+
+
+def write_page(experiment: Experiment, page: Path, context: Mapping[str, Any], figures: Mapping[str, Path]) -> None:
+    """Writes a results page, with copies of its figures in a folder beside it.
+
+    Args:
+        experiment: an entry of the registry.
+        page: the page.
+        context: the values of its template's names.
+        figures: name -> PNG.
+    """
     beside = page.with_suffix("")
     make_folder(page.parent)
     for path in figures.values():
@@ -55,7 +69,6 @@ def reproduce(
         write_atomically(beside / path.name, lambda place, path=path: shutil.copyfile(path, place))
     links = {name: f"{beside.name}/{path.name}" for name, path in figures.items()}
     _write(page, render(experiment.package, context, links))
-    return [own, page]
 
 
 def _write(path: Path, text: str) -> None:

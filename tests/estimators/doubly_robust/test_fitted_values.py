@@ -42,7 +42,7 @@ def short(monkeypatch):
 def test_q_of_a_linear_system_is_found(short, ends):
     data, exact = pushed(4000, 0, ends)
     problem = gd.Problem(data, POLICY)
-    (found,) = fitted_q_values(problem, [GAMMA], problem.folds(2))
+    (found,) = fitted_q_values(problem, [GAMMA], problem.folds(2))()
     assert found is not None
     assert np.sqrt(np.mean((found.q - exact) ** 2)) < 0.1 * exact.std()
     assert not found.next_value[data.ended].any()
@@ -56,10 +56,10 @@ def test_rows_are_scored_by_networks_that_did_not_see_them(short):
     data, _ = pushed(600, 1)
     problem = gd.Problem(data, POLICY)
     folds = problem.folds(2)
-    (first,) = fitted_q_values(problem, [GAMMA], folds)
+    (first,) = fitted_q_values(problem, [GAMMA], folds)()
     own = folds.rows == 0
     changed = np.where(own, data.rewards[::-1], data.rewards)
-    (second,) = fitted_q_values(gd.Problem(replace(data, rewards=changed), POLICY), [GAMMA], folds)
+    (second,) = fitted_q_values(gd.Problem(replace(data, rewards=changed), POLICY), [GAMMA], folds)()
     assert first is not None and second is not None
     assert (first.q[own] == second.q[own]).all() and (first.q[~own] != second.q[~own]).all()
 
@@ -90,10 +90,18 @@ def test_a_search_uses_the_fit_that_explains_the_log_better_than_the_model():
         def notes(self, number: int) -> tuple[str, ...]:
             return ()
 
+    def simulate(problem, discounts, folds, effort):
+        return Model()
+
+    def fit(problem, discounts, folds):
+        return lambda: [right]
+
+    def diverged(problem, discounts, folds):
+        return lambda: [None]
+
     problem = gd.Problem(data, POLICY)
-    learners = Learners(lambda *_: Model(), lambda *_: [right])
-    (found,) = search_functions(problem, [GAMMA], learners)
+    (found,) = search_functions(problem, [GAMMA], Learners(simulate, fit))
     assert found.chosen.shares["fitted Q evaluation's"] > 0.95
     assert found.chosen.answer.value == pytest.approx(truth, abs=1e-3)
-    (without,) = search_functions(problem, [GAMMA], Learners(lambda *_: Model(), lambda *_: [None]))
+    (without,) = search_functions(problem, [GAMMA], Learners(simulate, diverged))
     assert "fitted Q evaluation's" not in without.chosen.shares

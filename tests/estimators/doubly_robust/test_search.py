@@ -14,6 +14,7 @@ from gradientdice.estimators.doubly_robust.search import mixed_features, search_
 from gradientdice.estimators.model import values
 from gradientdice.experiments.traps.drift import Drift
 from gradientdice.inference.intervals import independent_shares
+from gradientdice.inference.scores import HeldOutQ
 from problems import known, linear_gaussian, made
 
 
@@ -59,17 +60,10 @@ def test_more_effort_is_more_features():
 
 
 @dataclass
-class ExactQ:
-    """The exact Q of `linear_gaussian`'s target, in the place of a learned model."""
-
-    q: np.ndarray
-    next_value: np.ndarray
-    initial_value: np.ndarray | None
-
-
-@dataclass
 class Exact:
-    by_discount: list[list[ExactQ]]
+    """What is exactly known of `linear_gaussian`'s target, in the place of a learned model."""
+
+    by_discount: list[list[HeldOutQ]]
     values: tuple[float, ...]
     spreads: tuple[float, ...] = (0.0,)
     left_share: float = 0.0
@@ -94,7 +88,7 @@ def test_a_good_model_takes_over_and_the_interval_shrinks():
     data = gd.Transitions(states, actions, states[:, 0], moved(states, actions[:, None]), initial_states=starts)
     policy = gd.DiscretePolicy(lambda s: np.tile([0.3, 0.7], (len(s), 1)), 2)
     following = data.next_states[:, 0]
-    exact = ExactQ(states[:, 0] + gamma * (a * following + b), a * following + b, a * starts[:, 0] + b)
+    exact = HeldOutQ(states[:, 0] + gamma * (a * following + b), a * following + b, a * starts[:, 0] + b)
     truth, seen = (1 - gamma) * (a * starts.mean() + b), []
 
     def simulate(problem, discounts, folds, effort):
@@ -125,7 +119,7 @@ def test_the_interval_is_wider_where_two_kinds_of_q_disagree():
     truth, widths = (1 - gamma) * starts.mean() / (1 - gamma * 0.8), []
     for stretch in (1.0, 1.5):
         slope = stretch / (1 - gamma * 0.8)
-        model = ExactQ(slope * states[:, 0], slope * following[:, 0], slope * starts[:, 0])
+        model = HeldOutQ(slope * states[:, 0], slope * following[:, 0], slope * starts[:, 0])
 
         def simulate(problem, discounts, folds, effort, model=model, slope=slope):
             return Exact([[model]], ((1 - gamma) * slope * starts.mean(),))
@@ -145,7 +139,7 @@ def test_the_interval_is_wider_where_the_networks_disagree(gamma):
     data = gd.Transitions(states, rng.integers(0, 2, count), states[:, 0], following, initial_states=starts)
     policy = gd.DiscretePolicy(lambda s: np.full((len(s), 2), 0.5), 2)
     slope = 1 / (1 - gamma * 0.8)
-    model = ExactQ(slope * states[:, 0], slope * following[:, 0], slope * starts[:, 0])
+    model = HeldOutQ(slope * states[:, 0], slope * following[:, 0], slope * starts[:, 0])
     allowances = []
     for spread in (0.0, 10.0):
 
@@ -165,7 +159,7 @@ def test_at_discount_one_a_model_that_leaves_the_log_does_not_answer_alone(left,
     following = 0.8 * states + 0.1 * rng.normal(size=(count, 1))
     data = gd.Transitions(states, rng.integers(0, 2, count), states[:, 0], following)
     policy = gd.DiscretePolicy(lambda s: np.full((len(s), 2), 0.5), 2)
-    model = ExactQ(5 * states[:, 0], 5 * following[:, 0], None)
+    model = HeldOutQ(5 * states[:, 0], 5 * following[:, 0], None)
 
     def simulate(problem, discounts, folds, effort):
         return Exact([[model]], (0.0,), left_share=left)
@@ -184,7 +178,7 @@ def test_a_model_that_outlives_the_ratio_is_noticed():
         states, rng.integers(0, 2, count), states[:, 0], following, terminated=ended, initial_states=starts
     )
     policy = gd.DiscretePolicy(lambda s: np.full((len(s), 2), 0.5), 2)
-    model = ExactQ(states[:, 0], np.zeros(count), starts[:, 0])
+    model = HeldOutQ(states[:, 0], np.zeros(count), starts[:, 0])
     seen = {}
     for lasting in (0.526, 0.1, 1.0):
 
@@ -200,7 +194,7 @@ def test_a_model_that_outlives_the_ratio_is_noticed():
 
 def test_all_but_quick_answers_learn_a_model(monkeypatch):
     data, policy, _ = linear_gaussian(500, np.random.default_rng(4))
-    nothing = ExactQ(np.zeros(500), np.zeros(500), np.zeros(len(known(data.start_states))))
+    nothing = HeldOutQ(np.zeros(500), np.zeros(500), np.zeros(len(known(data.start_states))))
     seen = []
 
     def simulate(problem, discounts, folds, effort):
@@ -220,7 +214,7 @@ def test_a_useless_model_is_left_out():
     data, policy, truth = linear_gaussian(3000, np.random.default_rng(4))
     noise = np.random.default_rng(5)
     starts = len(known(data.start_states))
-    wild = ExactQ(noise.normal(size=3000) * 50, noise.normal(size=3000) * 50, noise.normal(size=starts) * 50)
+    wild = HeldOutQ(noise.normal(size=3000) * 50, noise.normal(size=3000) * 50, noise.normal(size=starts) * 50)
 
     def simulate(problem, discounts, folds, effort):
         return Exact([[wild]], (0.0,))

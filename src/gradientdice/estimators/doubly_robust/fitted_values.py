@@ -6,7 +6,8 @@ its errors are others than those of a simulation, and often smaller.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -17,7 +18,7 @@ from gradientdice.estimators.model.returns import AVERAGE_DISCOUNT
 from gradientdice.functions.mlp import MLP
 from gradientdice.inference.scores import HeldOutQ
 from gradientdice.problem.folds import Folds
-from gradientdice.problem.inputs import network_inputs
+from gradientdice.problem.inputs import NetworkInputs, network_inputs
 from gradientdice.problem.problem import Problem
 from gradientdice.solvers.stochastic.fitted_q import FittedQ
 from gradientdice.solvers.stochastic.network_source import NetworkSource
@@ -30,19 +31,28 @@ SHARED_MEMBERS, SHARED_TRAINING = 1, FittedQ(steps=2_500, follow_rate=0.05)
 # that follows itself has nothing that holds its level, and drifts off.
 
 
-def fitted_q_values(problem: Problem, discounts: Sequence[float], folds: Folds) -> list[HeldOutQ | None]:
-    """For each discount Q and V; None where the networks left the range of finite numbers.
+def fitted_q_values(problem: Problem, discounts: Sequence[float], folds: Folds) -> Callable[[], list[HeldOutQ | None]]:
+    """Asks the policy, and returns what trains: it may run in a thread, from which nobody's policy is called.
+
+    That gives Q and V for each discount; None where the networks left the range of finite numbers.
 
     Args:
         problem: the log and the policy, which must answer for any state.
         discounts: γ of each Q.
         folds: which rows the networks that score a row may not have seen.
     """
+    rng = np.random.default_rng([problem.seed, 8])
+    inputs = network_inputs(problem.data, problem.policy, MLP().draws, rng)
+    return partial(_trained, problem, inputs, discounts, folds)
+
+
+def _trained(
+    problem: Problem, inputs: NetworkInputs, discounts: Sequence[float], folds: Folds
+) -> list[HeldOutQ | None]:
     data, functions = problem.data, MLP()
     alone = problem.sharers == 1
     members, training = (MEMBERS, TRAINING) if alone else (SHARED_MEMBERS, SHARED_TRAINING)
     seeds = np.arange(members, dtype=np.uint32) + np.uint32(1000 * problem.seed)
-    inputs = network_inputs(data, problem.policy, functions.draws, np.random.default_rng([problem.seed, 8]))
     found = []
     for discount in discounts:
         used = inputs.without_absorbing() if discount == 1 else inputs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,8 +27,10 @@ class Simulation(Protocol):
 class Fitting(Protocol):
     """Fits a Q to the log without each fold and scores the fold's rows with it."""
 
-    def __call__(self, problem: Problem, discounts: Sequence[float], folds: Folds) -> Sequence[HeldOutQ | None]:
-        """Q and V of each discount; None where the fit diverged."""
+    def __call__(
+        self, problem: Problem, discounts: Sequence[float], folds: Folds
+    ) -> Callable[[], Sequence[HeldOutQ | None]]:
+        """Asks the policy; the result then gives Q and V of each discount, None where the fit diverged."""
         ...
 
 

@@ -144,17 +144,21 @@ def search_functions(
     log = problem.design_of(functions, _chunk_rows(functions), CACHE_BYTES)
     found = []
     with working("ratios, values, answers", 3 + len(discounts), problem.progress) as advance:
-        coarse, judging = folds.coarser(MODEL_FOLDS), partial(_judge, problem, folds)
+        coarse, judging, fitting = folds.coarser(MODEL_FOLDS), partial(_judge, problem, folds), None
         if log.devices is not None:
             # While a GPU starts and compiles, threads do what does not ask the policy.
             judging = in_thread(judging)
             if simulate is not None:
                 begin_simulation(problem, coarse)
+            if fit is not None:
+                fitting = in_thread(fit(problem, discounts, coarse))
         paths = ridge_scores(log, folds, discounts, RIDGES)
         advance(1)
         model = None if simulate is None else simulate(problem, discounts, coarse, problem.effort)
         advance(1)
-        fits = [None] * len(discounts) if fit is None else fit(problem, discounts, coarse)
+        if fitting is None and fit is not None:
+            fitting = fit(problem, discounts, coarse)
+        fits = [None] * len(discounts) if fitting is None else fitting()
         advance(1)
         judge = judging()
         for number, path in enumerate(paths):

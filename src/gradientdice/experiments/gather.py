@@ -1,0 +1,87 @@
+"""Answers that several machines computed, gathered in one table, and the results page from it.
+
+`python -m gradientdice.experiments.gather control TABLE [--lines FILE…] [--shared FILE…] [--page PAGE]` adds files of
+JSON lines, `{"rows": […]}` one for each log, to a table, and writes the page from all of it. An answer that is there
+already is replaced. Files of a machine that many processes shared are --shared: what answers cost there is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+
+from gradientdice.atomic import write_atomically
+from gradientdice.errors import InputError
+from gradientdice.experiments.registry import EXPERIMENTS
+from gradientdice.experiments.reproduce import write_page
+from gradientdice.experiments.store import ResultStore
+
+# What tells the answers of an experiment apart.
+KEYS = {"control": ("task", "rows", "seed", "method", "discount"), "ranking": ("case", "seed", "policy")}
+COSTS = ("seconds", "mebibytes", "cpu_seconds")
+
+
+def answers_in(lines: Iterable[str], keys: Sequence[str], *, costs: bool = True) -> list[dict[str, Any]]:
+    """The answers of one experiment, those with its keys.
+
+    Args:
+        lines: JSON, each with the rows of a log; lines without rows are those of logs that failed.
+        keys: the columns that tell its answers apart.
+        costs: whether to keep what they cost.
+    """
+    found = []
+    for line in lines:
+        for row in json.loads(line).get("rows", ()):
+            if all(key in row for key in keys):
+                found.append({name: value if costs or name not in COSTS else None for name, value in row.items()})
+    return found
+
+
+def gathered(known: pd.DataFrame | None, new: Sequence[dict[str, Any]], keys: Sequence[str]) -> pd.DataFrame:
+    """Known and new answers, sorted by their keys; of the same answer the last."""
+    parts = [part for part in (known, pd.DataFrame(new)) if part is not None and len(part)]
+    if not parts:
+        raise InputError("There is no answer of this experiment: give --lines or --shared.")
+    frame = pd.concat([part.astype(object) for part in parts], ignore_index=True).infer_objects()
+    return frame.drop_duplicates(list(keys), keep="last").sort_values(list(keys)).reset_index(drop=True)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Gathers, and writes."""
+    parser = argparse.ArgumentParser(description="Gathers answers of several machines and writes the results page.")
+    parser.add_argument("experiment", choices=sorted(KEYS))
+    parser.add_argument("table", type=Path, help="a .csv.gz file, which is written anew")
+    parser.add_argument("--lines", type=Path, nargs="*", default=[])
+    parser.add_argument("--shared", type=Path, nargs="*", default=[])
+    parser.add_argument("--page", type=Path)
+    given = parser.parse_args(words)
+    keys = KEYS[given.experiment]
+    new = []
+    for files, costs in ((given.shared, False), (given.lines, True)):
+        for file in files:
+            new += answers_in(file.read_text(encoding="utf-8").splitlines(), keys, costs=costs)
+    known = pd.read_csv(given.table) if given.table.exists() else None
+    frame = gathered(known, new, keys)
+    # Without a time and a name in it: the same answers are the same file.
+    packed = gzip.compress(frame.to_csv(index=False).encode(), mtime=0)
+    write_atomically(given.table, lambda place: place.write_bytes(packed))
+    if given.page is None:
+        return
+    experiment = EXPERIMENTS[given.experiment]
+    steps = experiment.load()
+    # As the page of a run would read it.
+    frame = pd.read_csv(given.table, keep_default_na=True)
+    with TemporaryDirectory() as folder:
+        figures = steps.draw(ResultStore(Path(folder), given.experiment, {}), frame)
+        write_page(experiment, given.page, steps.context(frame, steps.full), figures)
+
+
+if __name__ == "__main__":
+    main()

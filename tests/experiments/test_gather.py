@@ -1,0 +1,50 @@
+"""Answers of several machines in one table."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gradientdice as gd
+from gradientdice.experiments import gather
+from gradientdice.experiments.frames import records
+
+KEYS = gather.KEYS["ranking"]
+
+
+def answer(case: str, seed: int, policy: str, value: float) -> dict:
+    return {"case": case, "seed": seed, "policy": policy, "value": value, "cpu_seconds": 3.0}
+
+
+def lines(*rows: dict) -> list[str]:
+    return [json.dumps({"name": "a log", "rows": list(rows)}), json.dumps({"name": "another", "error": "it failed"})]
+
+
+def test_answers_of_one_experiment_are_read_and_costs_left_out_where_they_are_not_a_users():
+    other = {"task": "cart-pole", "rows": 1000, "seed": 0, "method": "default", "discount": 0.9}
+    found = gather.answers_in(lines(answer("chain", 0, "a", 1.5), other), KEYS)
+    assert found == [answer("chain", 0, "a", 1.5)]
+    (shared,) = gather.answers_in(lines(answer("chain", 0, "a", 1.5)), KEYS, costs=False)
+    assert shared == {**answer("chain", 0, "a", 1.5), "cpu_seconds": None}
+
+
+def test_a_newer_answer_replaces_the_one_that_is_known():
+    known = pd.DataFrame([answer("chain", 0, "a", 1.0), answer("chain", 1, "a", 2.0)])
+    frame = gather.gathered(known, [answer("chain", 0, "a", 1.5), answer("aisle", 0, "b", 0.5)], KEYS)
+    found = [(row["case"], row["seed"], row["value"]) for row in records(frame)]
+    assert found == [("aisle", 0, 0.5), ("chain", 0, 1.5), ("chain", 1, 2.0)]
+    with pytest.raises(gd.InputError, match="--lines"):
+        gather.gathered(None, [], KEYS)
+
+
+def test_a_table_is_the_same_to_the_bit_and_grows(tmp_path):
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    first.write_text("\n".join(lines(answer("chain", 0, "a", 1.25))))
+    second.write_text("\n".join(lines(answer("chain", 1, "a", 0.1))))
+    together, after = tmp_path / "together.csv.gz", tmp_path / "after.csv.gz"
+    gather.main(["ranking", str(together), "--lines", str(first), str(second)])
+    gather.main(["ranking", str(after), "--lines", str(first)])
+    gather.main(["ranking", str(after), "--lines", str(second)])
+    assert together.read_bytes() == after.read_bytes()
+    assert np.array_equal(pd.read_csv(after)["value"], [1.25, 0.1])
