@@ -76,8 +76,8 @@ def main(words: Sequence[str] | None = None) -> None:
         return
     experiment = EXPERIMENTS[given.experiment]
     steps = experiment.load()
-    # As the page of a run would read it.
-    frame = pd.read_csv(given.table, keep_default_na=True)
+    # The page is made of what is in the file.
+    frame = pd.read_csv(given.table)
     with TemporaryDirectory() as folder:
         figures = steps.draw(ResultStore(Path(folder), given.experiment, {}), frame)
         write_page(experiment, given.page, steps.context(frame, steps.full), figures)

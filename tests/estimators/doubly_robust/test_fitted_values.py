@@ -9,9 +9,11 @@ import gradientdice as gd
 from gradientdice.estimators.doubly_robust import fitted_values
 from gradientdice.estimators.doubly_robust.fitted_values import fitted_q_values
 from gradientdice.estimators.doubly_robust.learners import Learners
+from gradientdice.estimators.doubly_robust.network_scores import scored_q
 from gradientdice.estimators.doubly_robust.search import search_functions
 from gradientdice.inference.scores import HeldOutQ
-from gradientdice.solvers.stochastic.fitted_q import FittedQ
+from gradientdice.problem.inputs import network_inputs
+from gradientdice.solvers.stochastic.fitted_q import member_seeds
 from problems import known
 
 GAMMA = 0.8
@@ -35,7 +37,7 @@ def pushed(rows: int, seed: int, ends: bool = False) -> tuple[gd.Transitions, np
 def short(monkeypatch):
     """Less training, which these small problems do not need."""
     monkeypatch.setattr(fitted_values, "MEMBERS", 1)
-    monkeypatch.setattr(fitted_values, "TRAINING", FittedQ(steps=2_000, follow_rate=0.05))
+    monkeypatch.setattr(fitted_values, "STEPS", 2_000)
 
 
 @pytest.mark.parametrize("ends", [False, True])
@@ -64,14 +66,36 @@ def test_rows_are_scored_by_networks_that_did_not_see_them(short):
     assert (first.q[own] == second.q[own]).all() and (first.q[~own] != second.q[~own]).all()
 
 
-def test_values_stay_within_what_rewards_allow_and_must_be_numbers(short):
+def test_values_stay_within_what_rewards_allow_and_v_is_that_of_the_q_that_is_kept():
     data, _ = pushed(50, 2)
-    far = HeldOutQ(np.full(50, 1e9), np.full(50, -1e9), np.zeros(200))
-    kept = fitted_values._within(far, data, GAMMA)
-    assert kept is not None
-    assert kept.q == pytest.approx(data.rewards.max() / (1 - GAMMA))
-    assert kept.next_value == pytest.approx(data.rewards.min() / (1 - GAMMA))
-    assert fitted_values._within(replace(far, q=np.full(50, np.nan)), data, GAMMA) is None
+    problem = gd.Problem(data, POLICY)
+    inputs = network_inputs(data, POLICY, 1, np.random.default_rng(0))
+    # A network that says 100 for the first action and −3 for the second, whatever the state.
+    layers = [(np.array([[[0.0], [100.0], [-3.0]]]), np.zeros((1, 1)))]
+    found = scored_q([(layers, np.zeros(1))] * 2, inputs, problem.folds(2), 1, (-10.0, 10.0))
+    assert found.q == pytest.approx(np.where(data.actions == 0, 10.0, -3.0))
+    assert found.next_value == pytest.approx(0.3 * 10 + 0.7 * -3)
+    low, high = fitted_values._bounds(data, GAMMA)
+    assert low == pytest.approx(data.rewards.min() / (1 - GAMMA))
+    assert high == pytest.approx(data.rewards.max() / (1 - GAMMA))
+    never = HeldOutQ(np.full(50, np.nan), np.zeros(50), None)
+    assert not fitted_values._is_finite(never) and fitted_values._is_finite(found)
+
+
+def test_the_copy_follows_fast_enough_for_the_horizon():
+    for discount, steps in ((0.9, 10_000), (0.99, 10_000), (0.99, 2_500), (0.995, 10_000)):
+        rate = fitted_values._follow_rate(discount, steps)
+        assert (1 - discount) * rate * steps >= 5 * (1 - 1e-9)
+    assert fitted_values._follow_rate(0.9, 10_000) == 0.05 and fitted_values._follow_rate(0.9999, 100) == 0.5
+
+
+def test_any_seed_will_do_and_a_log_that_is_too_large_has_no_fit(monkeypatch, short):
+    assert member_seeds(3, 2).tolist() == [3000, 3001]
+    assert member_seeds(2**40, 2).dtype == np.uint32
+    data, _ = pushed(50, 2)
+    problem = gd.Problem(data, POLICY, seed=20261116)
+    monkeypatch.setattr(fitted_values, "MOST_BYTES", 4 * 4 * 50 * 2 * 3 - 1)
+    assert fitted_q_values(problem, [GAMMA, 1.0], problem.folds(2))() == [None, None]
 
 
 def test_a_search_uses_the_fit_that_explains_the_log_better_than_the_model():

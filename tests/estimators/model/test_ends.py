@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from gradientdice.estimators.model.ends import KEPT, EndOdds, _chosen, _path, learn_ends, stacked_odds
+from gradientdice.estimators.model.ends import KEPT, MOST_NUMBERS, EndOdds, _chosen, _path, learn_ends, stacked_odds
 
 
 def learned(following, ended, rng, own=None, weights=None, held_out=None) -> EndOdds:
@@ -107,3 +107,19 @@ def test_odds_of_folds_are_repeated_for_their_networks(rng):
     both = stacked_odds(odds, 2)
     assert both.form.shape == (4, 2, 2) and (both.linear[0] == both.linear[1]).all()
     assert (both.linear[2] == odds[1].linear).all() and both.own.tolist() == [False] * 4
+
+
+def test_of_many_numbers_those_that_differ_at_ends_are_used(rng):
+    states = rng.normal(size=(3000, 90))
+    ended = states[:, 70] > 1.8
+    odds = learned(states, ended, rng)
+    assert odds.form.shape == (90, 90) and np.count_nonzero(odds.linear) <= MOST_NUMBERS
+    below, above = np.zeros((1, 90)), np.zeros((1, 90))
+    above[0, 70] = 3.0
+    assert chances(odds, below)[0] < 0.1 < 0.8 < chances(odds, above)[0]
+
+
+def test_the_scale_of_weights_does_not_matter(rng):
+    states, nothing = rng.normal(size=(500, 2)), np.zeros(500, dtype=bool)
+    found = [chances(learned(states, nothing, rng, weights=np.full(500, scale)), states) for scale in (1.0, 1e-3)]
+    assert found[0] == pytest.approx(found[1])

@@ -182,3 +182,15 @@ def test_more_rows_get_more_steps_within_limits():
     settings = SETTINGS[Effort.NORMAL]
     assert settings.steps_for(100) == settings.steps == settings.steps_for(10_000)
     assert settings.steps_for(40_000) == 2 * settings.steps and settings.steps_for(10**7) == 3 * settings.steps
+
+
+def test_a_last_state_that_is_not_known_is_not_learned_from(rng):
+    """Missing next states at ends become copies of the state before: a change of exactly 0."""
+    states = rng.normal(size=(400, 2))
+    following, ended = states + 0.1 * rng.normal(size=(400, 2)), np.arange(400) % 20 == 19
+    for missing in (False, True):
+        after = np.where(ended[:, None] & missing, np.nan, following)
+        data = gd.Transitions(
+            states, rng.integers(0, 2, 400), states[:, 0], after, initial_states=states, terminated=ended
+        )
+        assert Encoding.of(data, COIN).last_states is not missing

@@ -10,23 +10,26 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 
 from gradientdice.data.transitions import Transitions
 from gradientdice.estimators.doubly_robust.network_scores import scored_q
-from gradientdice.estimators.model.returns import AVERAGE_DISCOUNT
+from gradientdice.estimators.model.returns import simulated_discount
 from gradientdice.functions.mlp import MLP
 from gradientdice.inference.scores import HeldOutQ
 from gradientdice.problem.folds import Folds
 from gradientdice.problem.inputs import NetworkInputs, network_inputs
-from gradientdice.problem.problem import Problem
-from gradientdice.solvers.stochastic.fitted_q import FittedQ
+from gradientdice.problem.problem import Problem, num_actions_of
+from gradientdice.solvers.stochastic.fitted_q import FittedQ, member_seeds
 from gradientdice.solvers.stochastic.network_source import NetworkSource
 
-# Networks per fold, and their training; for each of several policies there is less of both. The copy follows five times
-# as fast as by default: at discount 0.99 a slower one is far from its limit after all steps.
-MEMBERS, TRAINING = 2, FittedQ(follow_rate=0.05)
-SHARED_MEMBERS, SHARED_TRAINING = 1, FittedQ(steps=2_500, follow_rate=0.05)
+# Networks per fold, and the steps of their training; for each of several policies there is less of both.
+MEMBERS, STEPS = 2, 10_000
+SHARED_MEMBERS, SHARED_STEPS = 1, 2_500
+# What is left of the first error after all steps is about exp(−(1−γ) rate · steps), with the rate at which the copy
+# follows: it is at least this, and as large as e⁻⁵ needs, up to the last.
+LEAST_RATE, EXPONENT, LARGEST_RATE = 0.05, 5.0, 0.5
+# Inputs of all actions, or draws, at the next states may take this much, with the copies that training makes of them.
+MOST_BYTES, COPIES = 2 << 30, 4
 # At discount 1 the values are those of `AVERAGE_DISCOUNT`, with restarts, as a simulation's are: a differential value
 # that follows itself has nothing that holds its level, and drifts off.
 
@@ -34,25 +37,33 @@ SHARED_MEMBERS, SHARED_TRAINING = 1, FittedQ(steps=2_500, follow_rate=0.05)
 def fitted_q_values(problem: Problem, discounts: Sequence[float], folds: Folds) -> Callable[[], list[HeldOutQ | None]]:
     """Asks the policy, and returns what trains: it may run in a thread, from which nobody's policy is called.
 
-    That gives Q and V for each discount; None where the networks left the range of finite numbers.
+    That gives Q and V for each discount; None where the networks left the range of finite numbers, or where the inputs
+    would take too much memory.
 
     Args:
         problem: the log and the policy, which must answer for any state.
         discounts: γ of each Q.
         folds: which rows the networks that score a row may not have seen.
     """
+    if _bytes(problem) > MOST_BYTES:
+        return lambda: [None] * len(discounts)
     rng = np.random.default_rng([problem.seed, 8])
     inputs = network_inputs(problem.data, problem.policy, MLP().draws, rng)
     return partial(_trained, problem, inputs, discounts, folds)
 
 
+def _bytes(problem: Problem) -> int:
+    """What the inputs at the next states take, in single precision."""
+    data, actions = problem.data, num_actions_of(problem.policy)
+    size = data.states[0].size + (data.actions[0].size if actions is None else actions)
+    return COPIES * 4 * len(data) * (MLP().draws if actions is None else actions) * size
+
+
 def _trained(
     problem: Problem, inputs: NetworkInputs, discounts: Sequence[float], folds: Folds
 ) -> list[HeldOutQ | None]:
-    data, functions = problem.data, MLP()
     alone = problem.sharers == 1
-    members, training = (MEMBERS, TRAINING) if alone else (SHARED_MEMBERS, SHARED_TRAINING)
-    seeds = np.arange(members, dtype=np.uint32) + np.uint32(1000 * problem.seed)
+    members, steps = (MEMBERS, STEPS) if alone else (SHARED_MEMBERS, SHARED_STEPS)
     found = []
     for discount in discounts:
         used = inputs.without_absorbing() if discount == 1 else inputs
@@ -60,23 +71,25 @@ def _trained(
             NetworkSource.create(used.only(folds.rows != fold, folds.initial != fold), discount)
             for fold in range(folds.count)
         ]
-        trained = AVERAGE_DISCOUNT if discount == 1 else discount
-        fits = training.fit(functions, logs, trained, seeds, progress=False)
-        found.append(_within(scored_q(fits, used, folds, members), data, trained))
+        trained = simulated_discount(discount)
+        training = FittedQ(steps=steps, follow_rate=_follow_rate(trained, steps))
+        fits = training.fit(MLP(), logs, trained, member_seeds(problem.seed, members), progress=False)
+        scores = scored_q(fits, used, folds, members, _bounds(problem.data, trained))
+        found.append(scores if _is_finite(scores) else None)
     return found
 
 
-def _within(found: HeldOutQ, data: Transitions, discount: float) -> HeldOutQ | None:
-    """Values that the rewards allow; None if they are no numbers."""
-    parts = [found.q, found.next_value, *([] if found.initial_value is None else [found.initial_value])]
-    if not all(np.isfinite(part).all() for part in parts):
-        return None
-    # After an end there is nothing.
+def _follow_rate(discount: float, steps: int) -> float:
+    needed = EXPONENT / ((1 - discount) * steps) if discount < 1 else LARGEST_RATE
+    return min(max(LEAST_RATE, needed), LARGEST_RATE)
+
+
+def _bounds(data: Transitions, discount: float) -> tuple[float, float]:
+    """What the rewards allow a value to be; after an end there is nothing."""
     rewards = np.append(data.rewards, 0.0) if data.ended.any() else data.rewards
-    low, high = rewards.min() / (1 - discount), rewards.max() / (1 - discount)
+    return float(rewards.min()) / (1 - discount), float(rewards.max()) / (1 - discount)
 
-    def kept(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        return np.clip(values, low, high)
 
-    initial = None if found.initial_value is None else kept(found.initial_value)
-    return HeldOutQ(kept(found.q), kept(found.next_value), initial)
+def _is_finite(found: HeldOutQ) -> bool:
+    parts = [found.q, found.next_value, *([] if found.initial_value is None else [found.initial_value])]
+    return all(bool(np.isfinite(part).all()) for part in parts)

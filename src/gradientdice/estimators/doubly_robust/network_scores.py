@@ -14,7 +14,13 @@ from gradientdice.problem.inputs import NetworkInputs
 from gradientdice.solvers.stochastic.network import Layers, predict
 
 
-def scored_q(fits: Sequence[tuple[Layers, np.ndarray]], inputs: NetworkInputs, folds: Folds, members: int) -> HeldOutQ:
+def scored_q(
+    fits: Sequence[tuple[Layers, np.ndarray]],
+    inputs: NetworkInputs,
+    folds: Folds,
+    members: int,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
+) -> HeldOutQ:
     """Q and V of the mean of an ensemble.
 
     Args:
@@ -22,17 +28,18 @@ def scored_q(fits: Sequence[tuple[Layers, np.ndarray]], inputs: NetworkInputs, f
         inputs: of the whole log, without the absorbing state's row at discount 1.
         folds: of its rows and initial states.
         members: networks in each ensemble.
+        bounds: Q is kept between these, for each action before the policy's mean: V is then that Q's own.
     """
     n = len(folds.rows)
     q, following = np.empty(n), np.empty(n)
     initial = None if inputs.initial is None or inputs.initial_weights is None else np.empty(len(inputs.initial))
     for fold, (layers, _) in enumerate(fits):
         rows = np.flatnonzero(folds.rows == fold)
-        q[rows] = mean_output(layers, inputs.current[rows], members)
-        own = expected_output(layers, inputs.following[rows], inputs.following_weights[rows], members)
+        q[rows] = np.clip(mean_output(layers, inputs.current[rows], members), *bounds)
+        own = expected_output(layers, inputs.following[rows], inputs.following_weights[rows], members, bounds)
         own[inputs.ended[rows]] = 0.0
         if initial is not None and inputs.initial is not None and inputs.initial_weights is not None:
-            every = expected_output(layers, inputs.initial, inputs.initial_weights, members)
+            every = expected_output(layers, inputs.initial, inputs.initial_weights, members, bounds)
             starts = folds.initial == fold
             initial[starts] = every[starts]
             if inputs.restarts:
@@ -53,7 +60,13 @@ def each_output(layers: Layers, inputs: Float[np.ndarray, "n d"], members: int) 
     return [predict(jax.tree.map(lambda array, m=m: array[m], layers), inputs) for m in range(members)]
 
 
-def expected_output(layers: Layers, inputs: np.ndarray, weights: np.ndarray, members: int) -> np.ndarray:
-    """The policy's mean of the ensemble's outputs over actions or draws: (n, m, d) -> (n,)."""
-    flat = mean_output(layers, inputs.reshape(-1, inputs.shape[-1]), members)
+def expected_output(
+    layers: Layers,
+    inputs: np.ndarray,
+    weights: np.ndarray,
+    members: int,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
+) -> np.ndarray:
+    """The policy's mean of the ensemble's outputs over actions or draws, kept in bounds: (n, m, d) -> (n,)."""
+    flat = np.clip(mean_output(layers, inputs.reshape(-1, inputs.shape[-1]), members), *bounds)
     return np.sum(flat.reshape(weights.shape) * weights, axis=1)

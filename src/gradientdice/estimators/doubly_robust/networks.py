@@ -20,7 +20,7 @@ from gradientdice.inference.scores import HeldOut
 from gradientdice.problem.problem import Problem
 from gradientdice.solvers.saddle import SaddleObjective
 from gradientdice.solvers.stochastic.fits import as_solution, train_groups
-from gradientdice.solvers.stochastic.fitted_q import FittedQ
+from gradientdice.solvers.stochastic.fitted_q import FittedQ, member_seeds
 from gradientdice.solvers.stochastic.network_source import NetworkSource
 from gradientdice.solvers.stochastic.primal_dual import PrimalDual
 from gradientdice.solvers.stochastic.schedules import Cosine
@@ -57,7 +57,7 @@ def neural_doubly_robust(
     gamma = estimator.discount
     inputs = problem.inputs.without_absorbing() if gamma == 1 else problem.inputs
     folds = problem.folds(FOLDS)
-    seeds = np.arange(members, dtype=np.uint32) + np.uint32(1000 * seed)
+    seeds = member_seeds(seed, members)
     n = len(data)
     ratio, norm = np.empty(n), np.zeros(n)
     setups = [

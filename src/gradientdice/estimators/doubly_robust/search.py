@@ -169,6 +169,8 @@ def search_functions(
             trial = Trial(problem, functions, path, values, forms, own)
             candidates = tuple(trial.candidate(ridge) for ridge in range(len(path.ridges)))
             notes = (without_networks(problem),) if model is None else model.notes(number)
+            if fit is not None and fitted is None:
+                notes = (*notes, "fitted Q evaluation gave no Q: it diverged, or the log is too large for it")
             search = FunctionSearch(candidates, _whitened(functions, policy, path, forms), notes)
             if pairs:
                 networks = [*models, *([] if fitted is None else [fitted])]

@@ -192,6 +192,9 @@ def _has_last_states(data: Transitions, before: np.ndarray, after: np.ndarray, c
     if not ended.any() or not others.any():
         return False
     change = after - before
+    if change[others].any() and not np.median(change[ended].any(axis=1)):
+        # A state that is not known is taken to be the one before.
+        return False
     center, spread = change[others].mean(axis=0), change[others].std(axis=0)
     size = np.mean(((change - center) / np.where(spread > 0, spread, 1.0)) ** 2, axis=1)
     return bool(np.median(size[ended]) <= USUAL_CHANGE * np.mean(size[others]))

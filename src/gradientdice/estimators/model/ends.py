@@ -27,6 +27,8 @@ KEPT = 1_500
 FEWEST_ENDS = 5
 # More numbers in a state than this have no products in the log-odds, squares only.
 MOST_CROSSED = 20
+# Of more numbers than this, those that differ most between ended rows and others: Newton's steps take their cube.
+MOST_NUMBERS = 60
 MOST_STEPS, SMALLEST_GAIN = 30, 1e-6
 
 
@@ -71,7 +73,9 @@ def learn_ends(
         held_out: rows that the networks did not learn from; the two kinds of log-odds are compared there.
         rng: for the parts, and for the rows that stand for many.
     """
-    seen = np.flatnonzero(~held_out)
+    size, seen = following.shape[1], np.flatnonzero(~held_out)
+    columns = _telling(following[seen], ended[seen])
+    following = following[:, columns]
     rows, mass = _chosen(following[seen], ended[seen], weights[seen], rng)
     rows = seen[rows]
     basis = _Basis.of(following[rows])
@@ -85,13 +89,33 @@ def learn_ends(
             losses += [_loss(x[here] @ fit, y[here], mass[here]) for fit in fits]
     used = RIDGES[: 1 + int(np.argmin(losses))]
     theta = _path(x, y, mass, used)[-1]
-    odds = basis.odds(theta, following.shape[1])
+    odds = _spread(basis.odds(theta, len(columns)), columns, size)
     if ended[held_out].sum() >= FEWEST_ENDS:
         unseen, count = ended[held_out].astype(np.float64), weights[held_out]
         fitted = basis(following[held_out]) @ theta
         if _loss(own[held_out], unseen, count) < _loss(fitted, unseen, count):
             return eqx.tree_at(lambda odds: odds.own, odds, np.array(True))
     return odds
+
+
+def _telling(following: Float[np.ndarray, "n s"], ended: Bool[np.ndarray, " n"]) -> Int[np.ndarray, " c"]:
+    """The numbers of the state to use: all, or those whose mean or mean square is most unlike at ends."""
+    size = following.shape[1]
+    if size <= MOST_NUMBERS or not ended.any() or ended.all():
+        return np.arange(min(size, MOST_NUMBERS))
+    unlike = np.zeros(size)
+    for values in (following, following**2):
+        spread = values.std(axis=0)
+        apart = np.abs(values[ended].mean(axis=0) - values[~ended].mean(axis=0))
+        unlike = np.maximum(unlike, apart / np.where(spread > 0, spread, np.inf))
+    return np.sort(np.argsort(-unlike, kind="stable")[:MOST_NUMBERS])
+
+
+def _spread(odds: EndOdds, columns: Int[np.ndarray, " c"], size: int) -> EndOdds:
+    """The log-odds of some of a state's numbers as those of all."""
+    form, linear = np.zeros((size, size), dtype=np.float32), np.zeros(size, dtype=np.float32)
+    form[np.ix_(columns, columns)], linear[columns] = odds.form, odds.linear
+    return EndOdds(form, linear, odds.constant, odds.own)
 
 
 def stacked_odds(odds: Sequence[EndOdds], members: int) -> EndOdds:
@@ -159,8 +183,9 @@ def _path(
     """Logistic fits, each ridge from the one before it by Newton's method; the constant has no ridge."""
     total = mass.sum()
     theta = np.zeros(x.shape[1])
-    # Half an end is added, for parts without any.
-    theta[-1] = np.log((y @ mass + 0.5) / (total - y @ mass + 0.5))
+    # Half an end is added, for parts without any: of a row that stands for no others, as the smallest does.
+    half = 0.5 * mass.min()
+    theta[-1] = np.log((y @ mass + half) / (total - y @ mass + half))
     found = []
     for ridge in ridges:
         penalty = np.full(len(theta), ridge * total)

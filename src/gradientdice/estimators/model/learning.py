@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -83,6 +83,7 @@ def learn_dynamics(problem: Problem, encoding: Encoding, folds: Folds, settings:
 def _noise(folds: list[_Fold], samples: Samples, size: int, rng: np.random.Generator) -> LocalNoise | None:
     """The noise of each fold's networks; None if there is none."""
     found = []
+    folds = [_of_known(fold, samples) for fold in folds]
     if not any(noisy_numbers(fold.errors[..., :-1]).any() for fold in folds):
         return None
     for fold in folds:
@@ -93,6 +94,14 @@ def _noise(folds: list[_Fold], samples: Samples, size: int, rng: np.random.Gener
         held_out = NoisyRows(fold.checks, np.asarray(features), fold.errors[..., :-1])
         found.append(local_noise(learned_from, held_out, rng))
     return stacked_noise(found)
+
+
+def _of_known(fold: _Fold, samples: Samples) -> _Fold:
+    """With rows alone whose next state is known, unless there are none: others have no error that could be drawn."""
+    seen, checked = samples.weights[fold.seen, 0] > 0, samples.weights[fold.checks, 0] > 0
+    if not seen.any() or not checked.any():
+        return fold
+    return replace(fold, seen=fold.seen[seen], checks=fold.checks[checked], errors=fold.errors[:, checked])
 
 
 @jax.jit
@@ -153,9 +162,9 @@ def _base(samples: Samples, rows: np.ndarray, weights: np.ndarray, ends: bool) -
     if ends:
         # The log-odds of an end begin at those of all rows; half an end is added, for a fold without any.
         ended = float(samples.targets[rows, -1] @ weights[rows])
-        total = float(weights[rows].sum())
+        total, half = float(weights[rows].sum()), 0.5 * float(weights[rows].mean())
         base[:, -1] = 0.0
-        base[-1, -1] = np.log((ended + 0.5) / (total - ended + 0.5))
+        base[-1, -1] = np.log((ended + half) / (total - ended + half))
     return base
 
 

@@ -3,7 +3,7 @@
     ρ̂ = (1−γ) E_μ0[V],     V(s) = E[Σ_{t<K} γᵗ S_t r̂_t + γᴷ S_K V_φ(s_K)],
 
 along paths of the policy in networks that learned the log's transitions, S_t the probability of no end before step t,
-and V_φ fitted to simulated returns. At γ = 1 it is the mean reward of the later half of the paths, where ended ones go
+and V_φ fitted to simulated returns. At γ = 1 it is an episode's mean reward over its mean length, where ended ones go
 on from initial states.
 
 It has no influence values, and so no interval: a model's error is not the noise of its rows. The value is wrong where

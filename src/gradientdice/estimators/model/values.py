@@ -1,6 +1,6 @@
 """Q of a learned model at every row of a log, each from networks that did not see the row's fold.
 
-Networks learn the dynamics (`dynamics.py`), the policy is simulated in them (`simulation.py`), a value is fitted to the
+Networks learn the dynamics (`learning.py`), the policy is simulated in them (`simulation.py`), a value is fitted to the
 simulated returns (`returns.py`), and paths from every row that it continues give Q and V (`row_paths.py`).
 
 References:

@@ -140,14 +140,14 @@ class FQE:
     def _networks(self, problem: Problem) -> Answer:
         """The mean of several networks, without an interval."""
         from gradientdice.estimators.doubly_robust.network_scores import expected_output
-        from gradientdice.solvers.stochastic.fitted_q import FittedQ
+        from gradientdice.solvers.stochastic.fitted_q import FittedQ, member_seeds
         from gradientdice.solvers.stochastic.network_source import NetworkSource
 
         functions, seed = problem.functions, problem.seed
         assert isinstance(functions, MLP)
         inputs = problem.inputs.without_absorbing() if self.discount == 1 else problem.inputs
         log = NetworkSource.create(inputs, self.discount)
-        seeds = np.arange(self.members, dtype=np.uint32) + np.uint32(1000 * seed)
+        seeds = member_seeds(seed, self.members)
         training = FittedQ(steps=self.steps)
         ((layers, rho),) = training.fit(functions, [log], self.discount, seeds, progress=problem.progress)
         if self.discount == 1:

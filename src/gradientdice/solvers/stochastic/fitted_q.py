@@ -83,6 +83,11 @@ class FittedQ:
         return [jax.tree.map(lambda *parts: np.concatenate(parts), *parts) for parts in own]
 
 
+def member_seeds(seed: int, members: int) -> np.ndarray:
+    """Seeds of an ensemble's networks; any seed of a problem will do."""
+    return np.array([(1000 * seed + member) % 2**32 for member in range(members)], dtype=np.uint32)
+
+
 def _fit(
     solver: FittedQ,
     functions: MLP,
