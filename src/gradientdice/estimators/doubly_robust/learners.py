@@ -70,5 +70,5 @@ def without_networks(problem: Problem) -> str:
     if not can_simulate(problem.policy):
         return "the policy is known at the log's states only, so that it was not simulated: Q is the kernel's alone"
     if problem.effort is Effort.QUICK:
-        return "quick: the policy was not simulated in a learned model, and networks fitted no Q; normal effort does both"
+        return "quick: the policy was not simulated in a learned model, nor a Q fitted; normal effort does both"
     return ""
