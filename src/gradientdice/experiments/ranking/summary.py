@@ -55,7 +55,7 @@ class Coverage:
         width: the median width of a paired interval over that of two values from logs of their own.
         two_intervals: the same over the widths of the two values' intervals together.
         truth_error: the median standard error of the truth over the interval's half-width.
-        cpu_seconds: the median time that a ranking took.
+        cpu_seconds: the median time that a ranking took, where that is known.
     """
 
     logs: int
@@ -87,7 +87,7 @@ class Coverage:
             width=float(np.median((high - low) / unpaired)),
             two_intervals=float(np.median((high - low) / (own + baseline))),
             truth_error=float(np.median(2 * _numbers(rows, "truth_error") / (high - low))),
-            cpu_seconds=float(np.median(_numbers(rows, "cpu_seconds"))),
+            cpu_seconds=_median_of_known(_numbers(rows, "cpu_seconds")),
         )
 
 
@@ -191,6 +191,11 @@ def calibration(rows: pd.DataFrame) -> list[Bin]:
 def of_half(rows: pd.DataFrame, half: str, kinds: Iterable[str] = ("table", "control")) -> pd.DataFrame:
     """The rows of one half of the cases, and of some kinds."""
     return kept(rows, (column(rows, "half") == half) & column(rows, "kind").isin(list(kinds)))
+
+
+def _median_of_known(values: np.ndarray) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else float("nan")
 
 
 def _numbers(rows: pd.DataFrame, name: str) -> Float[np.ndarray, " n"]:
