@@ -58,9 +58,7 @@ def _logs(cells: pd.DataFrame) -> str:
     """How many logs of the default there are, of each size and half."""
     said = []
     for (size, half), some in groups(rows_where(cells, method="default"), "rows", "half"):
-        counts = sorted({int(count) for count in column(some, "logs")})
-        many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        said.append(f"{many} logs of {size:,} rows of each task {HALVES[half]}")
+        said.append(f"{_counted(some)} of {size:,} rows of each task {HALVES[half]}")
     return ", ".join(said)
 
 
@@ -77,11 +75,17 @@ def _networks(cells: pd.DataFrame) -> str:
         if len(own) == 0:
             said.append(f'"{method}" was not run.')
             continue
-        counts = sorted({int(count) for count in column(own, "logs")})
-        many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         sizes = " and ".join(f"{size:,}" for size in sorted(set(column(own, "rows"))))
-        said.append(f"{words}; it has no interval, and was run on {many} logs of {sizes} rows of each task shown.")
+        said.append(f"{words}; it has no interval, and was run on {_counted(own)} of {sizes} rows of each task shown.")
     return " ".join(said)
+
+
+def _counted(cells: pd.DataFrame) -> str:
+    """How many logs the cells have."""
+    counts = sorted({int(count) for count in column(cells, "logs")})
+    if counts == [1]:
+        return "1 log"
+    return f"{counts[0]} logs" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} logs"
 
 
 def _verdicts(logs: pd.DataFrame) -> str:
