@@ -82,6 +82,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=usable_cores())
     parser.add_argument("--seconds", type=float, default=float("inf"))
     options = parser.parse_args()
+    if options.table and not options.table.exists():
+        parser.error(f"there is no table {options.table}: leave --table out to compute everything")
     deadline = time.monotonic() + options.seconds
     os.environ.update(ALONE)
     known = pd.read_csv(options.table) if options.table else pd.DataFrame()

@@ -28,7 +28,7 @@ from gradientdice.inference.unlogged import UnseenOutcomes
 # How much of the distance between two answers counts as a standard deviation of the error. On 34 logs of 10⁴ rows of
 # the control tasks that methods are developed on, at discounts 0.9 and 0.99, intervals with 0.26, 0.36 and 0.51 of it
 # hold the truth in 92%, 95% and 95% of the cases; with fitted Q evaluation as a further kind of Q, on 32 logs and at
-# discount 1 too, 0.36 in 95% (0.3 as well, 0.25 in 91%).
+# discount 1 too, 0.36 in 95% (with 0.3 of the distance to the kernel's answers as well, with 0.25 of it in 91%).
 APART = 0.36
 
 Sides = tuple[float, float]
