@@ -36,6 +36,7 @@ STAGES = {
     "model: simulation": ("gradientdice.estimators.model.values", "simulate"),
     "model: fitted value": ("gradientdice.estimators.model.values", "fit_values"),
     "model: paths from rows": ("gradientdice.estimators.model.values", "row_values"),
+    "fitted Q (in a thread)": ("gradientdice.estimators.doubly_robust.fitted_values", "_trained"),
     "Bellman judge: features": ("gradientdice.estimators.doubly_robust.search", "KernelBellmanLoss"),
     "flow check": ("gradientdice.estimators.doubly_robust.automatic", "flow_residuals"),
     "moments in folds": ("gradientdice.estimators.doubly_robust.ridge_scores", "moments_without"),

@@ -8,6 +8,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.experiments import gather
+from gradientdice.experiments.control.truth import truths
 from gradientdice.experiments.frames import records
 
 KEYS = gather.KEYS["ranking"]
@@ -48,3 +49,15 @@ def test_a_table_is_the_same_to_the_bit_and_grows(tmp_path):
     gather.main(["ranking", str(after), "--lines", str(second)])
     assert together.read_bytes() == after.read_bytes()
     assert np.array_equal(pd.read_csv(after)["value"], [1.25, 0.1])
+
+
+def test_answers_on_control_tasks_have_the_truth_that_is_known_now(tmp_path):
+    old = {"task": "cart-pole", "rows": 1_000, "seed": 0, "method": "default", "discount": 0.99, "value": 0.9}
+    table, new = tmp_path / "answers.csv.gz", tmp_path / "new.jsonl"
+    row = {**old, "truth": 7.0, "true_behavior": 6.0, "running_error": 5.0}
+    new.write_text("\n".join(lines(row)), encoding="utf-8")
+    gather.main(["control", str(table), "--lines", str(new)])
+    (found,) = records(pd.read_csv(table))
+    known = truths()["cart-pole"][0.99]
+    assert found["value"] == 0.9 and (found["truth"], found["true_behavior"]) == (known.value, known.behavior)
+    assert found["running_error"] == pytest.approx(known.step_error / 1_000**0.5)

@@ -69,6 +69,10 @@ def main(words: Sequence[str] | None = None) -> None:
             new += answers_in(file.read_text(encoding="utf-8").splitlines(), keys, costs=costs)
     known = pd.read_csv(given.table) if given.table.exists() else None
     frame = gathered(known, new, keys)
+    if given.experiment == "control":
+        from gradientdice.experiments.control.truth import with_truths
+
+        frame = with_truths(frame)
     # Without a time and a name in it: the same answers are the same file.
     packed = gzip.compress(frame.to_csv(index=False).encode(), mtime=0)
     write_atomically(given.table, lambda place: place.write_bytes(packed))

@@ -133,7 +133,7 @@ def difference(problem: Problem, answer: Answer, estimate: Estimate) -> Improvem
 
 
 # Networks take minutes per log: so many logs of each task and size have their answers.
-FEW_LOGS = {"FQE": 4}
+FEW_LOGS = {"FQE": 4, "model alone": 4}
 
 
 # Those that train networks beside the default, which is what most of the time goes to.

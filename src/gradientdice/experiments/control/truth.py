@@ -17,6 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from gradientdice.atomic import write_atomically
 from gradientdice.experiments.control.monte_carlo import Mean, mean_value
@@ -85,15 +86,34 @@ def truths() -> dict[str, dict[float, Truth]]:
     return {task: {float(discount): Truth(**row) for discount, row in rows.items()} for task, rows in stored.items()}
 
 
-def find(task: Task, most_rounds: int = MOST_ROUNDS) -> dict[str, dict[str, float]]:
-    """Discount -> the fields of `Truth`."""
+def with_truths(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table of answers with what is known of each task now: answers last longer than truths, which more chains mend.
+
+    Args:
+        frame: with the columns of `control.run`.
+    """
+    known = truths()
+    rows = [known[task][discount] for task, discount in zip(frame["task"], frame["discount"], strict=True)]
+    errors = [truth.running_error(size) for truth, size in zip(rows, frame["rows"], strict=True)]
+    values, behaviors = [truth.value for truth in rows], [truth.behavior for truth in rows]
+    return frame.assign(truth=values, true_behavior=behaviors, running_error=errors)
+
+
+def find(task: Task, most_rounds: int = MOST_ROUNDS, target_part: float = TARGET_PART) -> dict[str, dict[str, float]]:
+    """Discount -> the fields of `Truth`.
+
+    Args:
+        task: what is simulated.
+        most_rounds: of each kind, for each policy.
+        target_part: the part of the gap that the target's error is to be below.
+    """
     found: dict[float, Truth] = {}
     for kind in ROUNDS:
         discounts = [discount for discount in kind.discounts if discount in task.discounts]
         seen: dict[str, list[Chains]] = {"target": [], "behavior": []}
         for number in range(most_rounds):
             for who, policy in {"target": task.target, "behavior": task.behavior}.items():
-                if number == 0 or not all(_enough(found[discount], who) for discount in discounts):
+                if number == 0 or not all(_enough(found[discount], who, target_part) for discount in discounts):
                     seed = 1_000 * (who == "behavior") + number
                     seen[who].append(run_chains(task, policy, kind.chains, kind.steps, seed))
             joined = {who: _joined(parts) for who, parts in seen.items()}
@@ -110,10 +130,10 @@ def _truth(target: Mean, behavior: Mean) -> Truth:
     return Truth(target.value, target.error, behavior.value, behavior.error, target.step_error, target.drift)
 
 
-def _enough(truth: Truth, who: str) -> bool:
+def _enough(truth: Truth, who: str, target_part: float) -> bool:
     """Whether the error is small against the gap."""
     if who == "target":
-        return truth.value_error <= TARGET_PART * truth.gap
+        return truth.value_error <= target_part * truth.gap
     return truth.behavior_error <= BEHAVIOR_PART * truth.gap
 
 
@@ -123,10 +143,11 @@ def main() -> None:
     parser.add_argument("tasks", nargs="*", help=", ".join(TASKS))
     parser.add_argument("--place", type=Path, default=PLACE)
     parser.add_argument("--rounds", type=int, default=MOST_ROUNDS)
+    parser.add_argument("--part", type=float, default=TARGET_PART, help="of the gap, for the target's error")
     options = parser.parse_args()
     for name in options.tasks or TASKS:
         started = time.perf_counter()
-        found = find(TASKS[name](), options.rounds)
+        found = find(TASKS[name](), options.rounds, options.part)
         known = json.loads(options.place.read_text()) if options.place.exists() else {}
         known[name] = found
         text = json.dumps({task: known[task] for task in TASKS if task in known}, indent=1) + "\n"
