@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 
 from gradientdice import compiling
-from gradientdice.compiling import on_processor, quickly_compiled
+from gradientdice.compiling import CPU_OPTIONS, GPU_OPTIONS, on_processor, quick_options, quickly_compiled
 
 
 @pytest.fixture
@@ -35,6 +35,14 @@ def test_without_the_options_it_compiles_as_usual(gpu, monkeypatch):
 
     assert not compiling._known_options()
     assert doubled(3.0) == 6.0
+
+
+def test_options_are_those_of_the_default_device(monkeypatch):
+    assert quick_options() is CPU_OPTIONS
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert quick_options() is GPU_OPTIONS
+    monkeypatch.setattr(compiling, "_known_options", lambda: False)
+    assert quick_options() is None
 
 
 def test_small_work_goes_to_a_processor_with_many_cores(gpu, monkeypatch):

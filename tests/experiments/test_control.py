@@ -185,7 +185,6 @@ class TestTruth:
             for discount, truth in rows.items():
                 assert truth.gap_in_errors >= 10, (name, discount)
 
-    @pytest.mark.xfail(reason="the file has too few rounds of some tasks; `control.truth` runs more", strict=True)
     def test_the_truth_is_known_well_against_the_gap(self):
         for name, rows in truths().items():
             for discount, truth in rows.items():

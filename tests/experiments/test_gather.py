@@ -43,11 +43,12 @@ def test_a_table_is_the_same_to_the_bit_and_grows(tmp_path):
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
     first.write_text("\n".join(lines(answer("chain", 0, "a", 1.25))))
     second.write_text("\n".join(lines(answer("chain", 1, "a", 0.1))))
-    together, after = tmp_path / "together.csv.gz", tmp_path / "after.csv.gz"
+    together, apart, after = (tmp_path / f"{name}.csv.gz" for name in ("together", "apart", "after"))
     gather.main(["ranking", str(together), "--lines", str(first), str(second)])
+    gather.main(["ranking", str(apart), "--lines", str(first), "--lines", str(second)])
     gather.main(["ranking", str(after), "--lines", str(first)])
     gather.main(["ranking", str(after), "--lines", str(second)])
-    assert together.read_bytes() == after.read_bytes()
+    assert together.read_bytes() == apart.read_bytes() == after.read_bytes()
     assert np.array_equal(pd.read_csv(after)["value"], [1.25, 0.1])
 
 

@@ -58,8 +58,8 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Gathers answers of several machines and writes the results page.")
     parser.add_argument("experiment", choices=sorted(KEYS))
     parser.add_argument("table", type=Path, help="a .csv.gz file, which is written anew")
-    parser.add_argument("--lines", type=Path, nargs="*", default=[])
-    parser.add_argument("--shared", type=Path, nargs="*", default=[])
+    parser.add_argument("--lines", type=Path, nargs="*", action="extend", default=[])
+    parser.add_argument("--shared", type=Path, nargs="*", action="extend", default=[])
     parser.add_argument("--page", type=Path)
     given = parser.parse_args(words)
     keys = KEYS[given.experiment]

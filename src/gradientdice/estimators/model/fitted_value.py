@@ -19,6 +19,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from gradientdice.compiling import quickly_compiled
 from gradientdice.estimators.model.encoding import Encoding
 from gradientdice.estimators.model.network import Network, closed_form_base, first_networks
 from gradientdice.estimators.model.returns import ReturnSamples, simulated_discount
@@ -157,11 +158,11 @@ def _limits(encoding: Encoding, discount: float) -> tuple[float, float]:
     return low / left + at_end[0], high / left + at_end[1]
 
 
-@jax.jit
+@quickly_compiled()
 def _features(networks: Network, states: Float[Array, "f n s"]) -> Float[Array, "f n m"]:
     return jax.vmap(lambda network, rows: network.features(rows))(networks, states)
 
 
-@jax.jit
+@quickly_compiled()
 def _outputs(networks: Network, states: Float[Array, "f n s"]) -> Float[Array, "f n g"]:
     return jax.vmap(lambda network, rows: network(rows))(networks, states)

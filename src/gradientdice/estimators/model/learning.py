@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from gradientdice.compiling import quickly_compiled
 from gradientdice.estimators.model.dynamics import Dynamics, Units
 from gradientdice.estimators.model.encoding import Encoding
 from gradientdice.estimators.model.ends import EndOdds, learn_ends, stacked_odds
@@ -104,7 +104,7 @@ def _of_known(fold: _Fold, samples: Samples) -> _Fold:
     return replace(fold, seen=fold.seen[seen], checks=fold.checks[checked], errors=fold.errors[:, checked])
 
 
-@jax.jit
+@quickly_compiled()
 def _passed(networks: Network, inputs: Any) -> tuple[Any, Any]:
     """Features and outputs of each network."""
 
@@ -130,7 +130,7 @@ def _ends(
     return stacked_odds(found, members)
 
 
-@partial(jax.jit, static_argnames=("size",))
+@quickly_compiled(static_argnames=("size",))
 def _predicted(networks: Network, units: Units, inputs: Any, size: int) -> tuple[Any, Any]:
     """Next states and log-odds of an end, the means over networks."""
     outputs = jax.vmap(lambda network: network(inputs))(networks).mean(axis=0)

@@ -75,7 +75,8 @@ def _networks(cells: pd.DataFrame) -> str:
         if len(own) == 0:
             said.append(f'"{method}" was not run.')
             continue
-        sizes = " and ".join(f"{size:,}" for size in sorted(set(column(own, "rows"))))
+        *smaller, largest = (f"{size:,}" for size in sorted(set(column(own, "rows"))))
+        sizes = f"{', '.join(smaller)} and {largest}" if smaller else largest
         said.append(f"{words}; it has no interval, and was run on {_counted(own)} of {sizes} rows of each task shown.")
     return " ".join(said)
 

@@ -20,13 +20,14 @@ import numpy as np
 import optax
 from jax import lax
 
+from gradientdice.compiling import quick_options
 from gradientdice.functions.mlp import MLP
 from gradientdice.progress import working
 from gradientdice.solvers.stochastic.devices import advances_together, workers
 from gradientdice.solvers.stochastic.network import Layers, apply, init_layers
 from gradientdice.solvers.stochastic.network_source import NetworkSource
 from gradientdice.solvers.stochastic.pieces import scan_steps
-from gradientdice.solvers.stochastic.programs import PROGRAMS, QUICKLY_COMPILED
+from gradientdice.solvers.stochastic.programs import PROGRAMS
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class FittedQ:
                 log, batch = job
                 arguments = log, jnp.asarray(discount), jnp.asarray(batch)
                 build = partial(_fit, self, functions, discount == 1, together)
-                options: Any = QUICKLY_COMPILED if jax.default_backend() == "cpu" else None
+                options: Any = quick_options()
                 program = PROGRAMS.get(
                     ("fitted Q", self, functions, discount == 1, together),
                     arguments,

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from gradientdice.compiling import CPU_OPTIONS
 from gradientdice.solvers.stochastic import learner
 from gradientdice.solvers.stochastic.devices import advances_together
 from gradientdice.solvers.stochastic.learner import Kept, Runs, State
@@ -24,8 +25,6 @@ from gradientdice.solvers.stochastic.recorders import Recorder
 from gradientdice.solvers.stochastic.sources import Source
 
 MOST_PROGRAMS = 64
-# A CPU's program with little optimisation, which halves the time of compiling it.
-QUICKLY_COMPILED = {"xla_backend_optimization_level": 1}
 
 
 class Programs:
@@ -88,7 +87,7 @@ class Compiled:
             place = None
         plan = self._plan
         # It runs once, in less time than optimising it would take.
-        options: Any = None if place is None else QUICKLY_COMPILED
+        options: Any = None if place is None else CPU_OPTIONS
         with jax.default_device(place):
             program = PROGRAMS.get(
                 ("start", shape, plan.functions, plan.optimizer, plan.averaging, plan.target_rate),
@@ -149,7 +148,7 @@ class Compiled:
             return lax.fori_loop(0, count, block, (state, jnp.zeros((most, *like.shape), like.dtype)))
 
         quick = self._plan.steps <= self._plan.functions.quick_steps
-        options: Any = QUICKLY_COMPILED if quick else None
+        options: Any = CPU_OPTIONS if quick else None
         return jax.jit(blocks, donate_argnums=1, compiler_options=options)
 
     def _block(self, length: int, material: Material, state: State, first: Any) -> State:
