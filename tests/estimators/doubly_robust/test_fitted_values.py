@@ -9,11 +9,11 @@ import gradientdice as gd
 from gradientdice.estimators.doubly_robust import fitted_values
 from gradientdice.estimators.doubly_robust.fitted_values import fitted_q_values
 from gradientdice.estimators.doubly_robust.learners import Learners
-from gradientdice.estimators.doubly_robust.network_scores import scored_q
+from gradientdice.estimators.doubly_robust.network_scores import scored_q, value_bounds
 from gradientdice.estimators.doubly_robust.search import search_functions
 from gradientdice.inference.scores import HeldOutQ
 from gradientdice.problem.inputs import network_inputs
-from gradientdice.solvers.stochastic.fitted_q import member_seeds
+from gradientdice.solvers.stochastic.fitted_q import FittedQ, member_seeds
 from problems import known
 
 GAMMA = 0.8
@@ -72,10 +72,10 @@ def test_values_stay_within_what_rewards_allow_and_v_is_that_of_the_q_that_is_ke
     inputs = network_inputs(data, POLICY, 1, np.random.default_rng(0))
     # A network that says 100 for the first action and −3 for the second, whatever the state.
     layers = [(np.array([[[0.0], [100.0], [-3.0]]]), np.zeros((1, 1)))]
-    found = scored_q([(layers, np.zeros(1))] * 2, inputs, problem.folds(2), 1, (-10.0, 10.0))
+    found = scored_q([layers] * 2, inputs, problem.folds(2), 1, (-10.0, 10.0))
     assert found.q == pytest.approx(np.where(data.actions == 0, 10.0, -3.0))
     assert found.next_value == pytest.approx(0.3 * 10 + 0.7 * -3)
-    low, high = fitted_values._bounds(data, GAMMA)
+    low, high = value_bounds(data, GAMMA)
     assert low == pytest.approx(data.rewards.min() / (1 - GAMMA))
     assert high == pytest.approx(data.rewards.max() / (1 - GAMMA))
     never = HeldOutQ(np.full(50, np.nan), np.zeros(50), None)
@@ -84,9 +84,10 @@ def test_values_stay_within_what_rewards_allow_and_v_is_that_of_the_q_that_is_ke
 
 def test_the_copy_follows_fast_enough_for_the_horizon():
     for discount, steps in ((0.9, 10_000), (0.99, 10_000), (0.99, 2_500), (0.995, 10_000)):
-        rate = fitted_values._follow_rate(discount, steps)
+        rate = FittedQ(steps=steps, least_rate=0.05).rate(discount)
         assert (1 - discount) * rate * steps >= 5 * (1 - 1e-9)
-    assert fitted_values._follow_rate(0.9, 10_000) == 0.05 and fitted_values._follow_rate(0.9999, 100) == 0.5
+    assert FittedQ().rate(0.9) == 0.01 and FittedQ(least_rate=0.05).rate(0.9) == 0.05
+    assert FittedQ(steps=100).rate(0.9999) == 0.5
 
 
 def test_any_seed_will_do_and_a_log_that_is_too_large_has_no_fit(monkeypatch, short):

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice.estimators.doubly_robust.network_scores import mean_output
+from gradientdice.solvers.stochastic.fitted_q import FittedQ, member_seeds
+from gradientdice.solvers.stochastic.network_source import NetworkSource
 from problems import known
 from reference.population import problem
 
@@ -61,9 +64,9 @@ def test_the_average_reward_needs_a_constant():
         gd.FQE(1.0).answer(gd.Problem(data, policy, functions, 0))
 
 
-@pytest.mark.parametrize("discount", [0.8, pytest.param(1.0, marks=pytest.mark.slow)])
-def test_networks_find_the_value_but_no_interval(discount):
-    case = problem(1, ending=True)
+@pytest.mark.parametrize(("discount", "ending"), [(0.8, True), (1.0, True), (0.99, False), (1.0, False)])
+def test_networks_find_the_value_but_no_interval(discount, ending):
+    case = problem(1, ending=ending)
     data = case.sample(3000, np.random.default_rng(0))
     one_hot = gd.Transitions(
         np.eye(4)[data.states],
@@ -80,3 +83,28 @@ def test_networks_find_the_value_but_no_interval(discount):
     spread = float(np.std(case.reward))
     assert abs(estimate.value - case.truth(discount)) < 0.1 * spread
     assert abs(estimate.behavior_mean - case.truth(discount)) > 0.1 * spread  # not by luck
+
+
+def doubling(n: int) -> tuple[gd.Transitions, gd.DiscretePolicy]:
+    """The policy doubles the state; the log says little of where that leads."""
+    rng = np.random.default_rng(0)
+    states, actions = rng.normal(size=(n, 1)), rng.integers(0, 2, n)
+    following = np.where((actions == 1)[:, None], 2 * states, rng.normal(size=(n, 1)))
+    policy = gd.DiscretePolicy(lambda states: np.tile([0.0, 1.0], (len(states), 1)), 2)
+    return gd.Transitions(states, actions, np.tanh(states[:, 0]), following, states[:50]), policy
+
+
+def test_networks_stay_within_what_the_rewards_allow():
+    data, policy = doubling(400)
+    problem = gd.Problem(data, policy, gd.MLP((32,)), 0)
+    log, largest = NetworkSource.create(problem.inputs, 0.95), 1 / (1 - 0.95)
+
+    def furthest(bounded: bool) -> float:
+        training = FittedQ(steps=2000, least_rate=0.1, bounded=bounded)
+        (layers,) = training.fit(gd.MLP((32,)), [log], 0.95, member_seeds(0, 2), progress=False)
+        return float(np.abs(mean_output(layers, problem.inputs.current, 2)).max())
+
+    assert furthest(bounded=False) > 10 * largest  # without bounds it diverges
+    assert furthest(bounded=True) < 3 * largest
+    answer = gd.FQE(0.95, steps=2000, members=2).answer(problem)
+    assert data.rewards.min() <= answer.value <= data.rewards.max()

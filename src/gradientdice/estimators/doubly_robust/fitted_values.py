@@ -11,8 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.estimators.doubly_robust.network_scores import scored_q
+from gradientdice.estimators.doubly_robust.network_scores import scored_q, value_bounds
 from gradientdice.estimators.model.returns import simulated_discount
 from gradientdice.functions.mlp import MLP
 from gradientdice.inference.scores import HeldOutQ
@@ -25,13 +24,11 @@ from gradientdice.solvers.stochastic.network_source import NetworkSource
 # Networks per fold, and the steps of their training; for each of several policies there is less of both.
 MEMBERS, STEPS = 2, 10_000
 SHARED_MEMBERS, SHARED_STEPS = 1, 2_500
-# What is left of the first error after all steps is about exp(−(1−γ) rate · steps), with the rate at which the copy
-# follows: it is at least this, and as large as e⁻⁵ needs, up to the last.
-LEAST_RATE, EXPONENT, LARGEST_RATE = 0.05, 5.0, 0.5
+# How fast the copy follows that gives V(s'), at least.
+LEAST_RATE = 0.05
 # Inputs of all actions, or draws, at the next states may take this much, with the copies that training makes of them.
 MOST_BYTES, COPIES = 2 << 30, 4
-# At discount 1 the values are those of `AVERAGE_DISCOUNT`, with restarts, as a simulation's are: a differential value
-# that follows itself has nothing that holds its level, and drifts off.
+# At discount 1 the values are those of `AVERAGE_DISCOUNT`, with restarts, as a simulation's are.
 
 
 def fitted_q_values(problem: Problem, discounts: Sequence[float], folds: Folds) -> Callable[[], list[HeldOutQ | None]]:
@@ -72,22 +69,11 @@ def _trained(
             for fold in range(folds.count)
         ]
         trained = simulated_discount(discount)
-        training = FittedQ(steps=steps, follow_rate=_follow_rate(trained, steps))
+        training = FittedQ(steps=steps, least_rate=LEAST_RATE)
         fits = training.fit(MLP(), logs, trained, member_seeds(problem.seed, members), progress=False)
-        scores = scored_q(fits, used, folds, members, _bounds(problem.data, trained))
+        scores = scored_q(fits, used, folds, members, value_bounds(problem.data, trained))
         found.append(scores if _is_finite(scores) else None)
     return found
-
-
-def _follow_rate(discount: float, steps: int) -> float:
-    needed = EXPONENT / ((1 - discount) * steps) if discount < 1 else LARGEST_RATE
-    return min(max(LEAST_RATE, needed), LARGEST_RATE)
-
-
-def _bounds(data: Transitions, discount: float) -> tuple[float, float]:
-    """What the rewards allow a value to be; after an end there is nothing."""
-    rewards = np.append(data.rewards, 0.0) if data.ended.any() else data.rewards
-    return float(rewards.min()) / (1 - discount), float(rewards.max()) / (1 - discount)
 
 
 def _is_finite(found: HeldOutQ) -> bool:

@@ -8,6 +8,8 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from gradientdice.data.transitions import Transitions
+from gradientdice.estimators.model.returns import AVERAGE_DISCOUNT
 from gradientdice.inference.scores import HeldOutQ
 from gradientdice.problem.folds import Folds, counted_starts
 from gradientdice.problem.inputs import NetworkInputs
@@ -15,16 +17,16 @@ from gradientdice.solvers.stochastic.network import Layers, predict
 
 
 def scored_q(
-    fits: Sequence[tuple[Layers, np.ndarray]],
+    fits: Sequence[Layers],
     inputs: NetworkInputs,
     folds: Folds,
     members: int,
-    bounds: tuple[float, float] = (-np.inf, np.inf),
+    bounds: tuple[float, float],
 ) -> HeldOutQ:
     """Q and V of the mean of an ensemble.
 
     Args:
-        fits: for each fold the networks that did not see it, and each one's average reward at discount 1.
+        fits: for each fold the networks that did not see it.
         inputs: of the whole log, without the absorbing state's row at discount 1.
         folds: of its rows and initial states.
         members: networks in each ensemble.
@@ -33,7 +35,7 @@ def scored_q(
     n = len(folds.rows)
     q, following = np.empty(n), np.empty(n)
     initial = None if inputs.initial is None or inputs.initial_weights is None else np.empty(len(inputs.initial))
-    for fold, (layers, _) in enumerate(fits):
+    for fold, layers in enumerate(fits):
         rows = np.flatnonzero(folds.rows == fold)
         q[rows] = np.clip(mean_output(layers, inputs.current[rows], members), *bounds)
         own = expected_output(layers, inputs.following[rows], inputs.following_weights[rows], members, bounds)
@@ -48,6 +50,17 @@ def scored_q(
                 own[inputs.ended[rows]] = np.average(every[counted], weights=inputs.start_shares[counted])
         following[rows] = own
     return HeldOutQ(q, following, initial)
+
+
+def value_bounds(data: Transitions, discount: float) -> tuple[float, float]:
+    """What the rewards allow a value to be; after an end there is nothing."""
+    rewards = np.append(data.rewards, 0.0) if data.ended.any() else data.rewards
+    return float(rewards.min()) / (1 - discount), float(rewards.max()) / (1 - discount)
+
+
+def average_reward(found: HeldOutQ, inputs: NetworkInputs) -> float:
+    """(1−γ)V over the log's next states, with γ = `AVERAGE_DISCOUNT`: what the policy earns in the steps after them."""
+    return (1 - AVERAGE_DISCOUNT) * float(np.average(found.next_value, weights=inputs.weights))
 
 
 def mean_output(layers: Layers, inputs: Float[np.ndarray, "n d"], members: int) -> Float[np.ndarray, " n"]:
@@ -65,7 +78,7 @@ def expected_output(
     inputs: np.ndarray,
     weights: np.ndarray,
     members: int,
-    bounds: tuple[float, float] = (-np.inf, np.inf),
+    bounds: tuple[float, float],
 ) -> np.ndarray:
     """The policy's mean of the ensemble's outputs over actions or draws, kept in bounds: (n, m, d) -> (n,)."""
     flat = np.clip(mean_output(layers, inputs.reshape(-1, inputs.shape[-1]), members), *bounds)

@@ -13,7 +13,8 @@ import numpy as np
 from gradientdice.errors import require_count
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.combine import combine
-from gradientdice.estimators.doubly_robust.network_scores import each_output, scored_q
+from gradientdice.estimators.doubly_robust.network_scores import average_reward, each_output, scored_q, value_bounds
+from gradientdice.estimators.model.returns import simulated_discount
 from gradientdice.functions.mlp import MLP
 from gradientdice.inference.evidence import Evidence
 from gradientdice.inference.scores import HeldOut
@@ -51,15 +52,16 @@ def neural_doubly_robust(
 ) -> Answer:
     """Trains on all folds but one, scores the one left out, and combines."""
     require_count("members", members)
-    solver, fitted_q = solver or default_solver(), fitted_q or FittedQ()
+    solver, fitted_q = solver or default_solver(), fitted_q or FittedQ(bounded=True)
     data, seed, functions = problem.data, problem.seed, problem.functions
     assert isinstance(functions, MLP)
     gamma = estimator.discount
+    trained = simulated_discount(gamma)
     inputs = problem.inputs.without_absorbing() if gamma == 1 else problem.inputs
     folds = problem.folds(FOLDS)
     seeds = member_seeds(seed, members)
     n = len(data)
-    ratio, norm = np.empty(n), np.zeros(n)
+    ratio = np.empty(n)
     setups = [
         network_setup(functions, inputs.only(folds.rows != fold, folds.initial != fold), gamma)
         for fold in range(folds.count)
@@ -68,17 +70,18 @@ def neural_doubly_robust(
     sources = [setup.source for setup in setups if isinstance(setup.source, NetworkSource)]
     # Both kinds of networks at the same time: while one program is compiled, the other cores train or compile too.
     with ThreadPoolExecutor(1) as background:
-        fitting = background.submit(fitted_q.fit, functions, sources, gamma, seeds, progress=problem.progress)
+        fitting = background.submit(fitted_q.fit, functions, sources, trained, seeds, progress=problem.progress)
         outcomes = train_groups(groups, seeds.tolist(), progress=problem.progress)
         fits = fitting.result()
     mean_ratios = [float(outcome.curve[0, :, -1, 1].mean()) for outcome in outcomes]
-    for fold, (outcome, (_, rho), mean_ratio) in enumerate(zip(outcomes, fits, mean_ratios, strict=True)):
+    for fold, (outcome, mean_ratio) in enumerate(zip(outcomes, mean_ratios, strict=True)):
         rows = np.flatnonzero(folds.rows == fold)
         players = jax.tree.map(lambda a: a[0], outcome.players.ratio)
         outputs = each_output(players, inputs.current[rows], members)
         ratio[rows] = np.mean([np.asarray(estimator.ratio(output)) for output in outputs], axis=0) / mean_ratio
-        norm[rows] = rho.mean()
-    found = scored_q(fits, inputs, folds, members)
+    found = scored_q(fits, inputs, folds, members, value_bounds(data, trained))
+    # At discount 1 the residual of a Q of a smaller discount is about the average reward.
+    norm = np.full(n, average_reward(found, inputs) if gamma == 1 else 0.0)
     residual = inputs.rewards[:n] + gamma * found.next_value - found.q - norm
     initial = None if gamma == 1 and not inputs.restarts else found.initial_value
     solution = as_solution(groups[-1], outcomes[-1])

@@ -7,7 +7,9 @@ spectral radius of γ C⁻¹ E[x x̄'ᵀ] is below 1: always for a table, not al
 regression is on r + Q̄' less its mean over the log, which is the average reward in the limit; this needs a constant
 among the features, and a chain that does not go round in periods.
 
-With `functions=MLP(…)` the regression is done by networks on minibatches, with a slowly following copy for Q̄'.
+With `functions=MLP(…)` the regression is done by networks on minibatches, with a slowly following copy for Q̄', which is
+kept within what the rewards allow. At γ = 1 they learn the Q of γ = 0.99 with restarts, and the value is the mean of
+(1−γ)Q̄' over the log's next states: off by what the policy's hundred steps from there differ from its average.
 
 References:
     Le, Voloshin and Yue, Batch Policy Learning under Constraints, ICML 2019, algorithm 3.
@@ -139,7 +141,13 @@ class FQE:
 
     def _networks(self, problem: Problem) -> Answer:
         """The mean of several networks, without an interval."""
-        from gradientdice.estimators.doubly_robust.network_scores import expected_output
+        from gradientdice.estimators.doubly_robust.network_scores import (
+            average_reward,
+            expected_output,
+            scored_q,
+            value_bounds,
+        )
+        from gradientdice.estimators.model.returns import simulated_discount
         from gradientdice.solvers.stochastic.fitted_q import FittedQ, member_seeds
         from gradientdice.solvers.stochastic.network_source import NetworkSource
 
@@ -148,13 +156,15 @@ class FQE:
         inputs = problem.inputs.without_absorbing() if self.discount == 1 else problem.inputs
         log = NetworkSource.create(inputs, self.discount)
         seeds = member_seeds(seed, self.members)
-        training = FittedQ(steps=self.steps)
-        ((layers, rho),) = training.fit(functions, [log], self.discount, seeds, progress=problem.progress)
+        training = FittedQ(steps=self.steps, bounded=True)
+        trained = simulated_discount(self.discount)
+        (layers,) = training.fit(functions, [log], trained, seeds, progress=problem.progress)
+        bounds = value_bounds(problem.data, trained)
         if self.discount == 1:
-            value = float(rho.mean())
+            value = average_reward(scored_q([layers], inputs, problem.folds(1), self.members, bounds), inputs)
         else:
             assert inputs.initial is not None and inputs.initial_weights is not None
-            values = expected_output(layers, inputs.initial, inputs.initial_weights, self.members)
+            values = expected_output(layers, inputs.initial, inputs.initial_weights, self.members, bounds)
             value = (1 - self.discount) * float(np.average(values, weights=inputs.start_shares))
         if not math.isfinite(value):
             raise InputError("FQE's networks left the range of finite numbers: scale the rewards to size 1.")

@@ -1,6 +1,7 @@
 """Fitted Q evaluation with a network: regression of Q(s,a) on r + γV(s') with V from a slowly following copy.
 
-At discount 1 the regression is on r − ρ + V(s'), with ρ learned beside Q: the differential value, up to a constant.
+There is no discount 1: a differential value that follows itself has nothing that holds its level, and drifts off.
+Callers train at a discount near 1, on a log whose ended episodes restart.
 
 References:
     Le, Voloshin and Yue, Batch Policy Learning under Constraints, ICML 2019.
@@ -29,6 +30,10 @@ from gradientdice.solvers.stochastic.network_source import NetworkSource
 from gradientdice.solvers.stochastic.pieces import scan_steps
 from gradientdice.solvers.stochastic.programs import PROGRAMS
 
+# What is left of the first error after all steps is about exp(−(1−γ) rate · steps), with the rate at which the copy
+# follows: it is as large as e⁻⁵ needs, up to the last.
+EXPONENT, LARGEST_RATE = 5.0, 0.5
+
 
 @dataclass(frozen=True)
 class FittedQ:
@@ -38,13 +43,20 @@ class FittedQ:
         steps: the number of updates.
         learning_rate: Adam's, which falls to 0 along half a cosine.
         batch_size: transitions an update.
-        follow_rate: how fast the copy follows that gives V(s').
+        least_rate: how fast the copy follows that gives V(s'), at least: see `rate`.
+        bounded: whether V(s') is kept within what the rewards allow, so that it cannot diverge.
     """
 
     steps: int = 10_000
     learning_rate: float = 1e-3
     batch_size: int = 256
-    follow_rate: float = 0.01
+    least_rate: float = 0.01
+    bounded: bool = False
+
+    def rate(self, discount: float) -> float:
+        """How fast the copy follows, so that the steps suffice for the horizon."""
+        needed = EXPONENT / ((1 - discount) * self.steps)
+        return max(self.least_rate, min(needed, LARGEST_RATE))
 
     def fit(
         self,
@@ -54,8 +66,8 @@ class FittedQ:
         seeds: np.ndarray,
         *,
         progress: bool | None = None,
-    ) -> list[tuple[Layers, np.ndarray]]:
-        """For each of some logs of one shape, (runs, …) networks, one a seed, and each one's ρ (0 below discount 1).
+    ) -> list[Layers]:
+        """For each of some logs of one shape, (runs, …) networks, one a seed; the discount is below 1.
 
         They are trained on all cores; on an accelerator the networks of a log advance together.
         """
@@ -64,13 +76,13 @@ class FittedQ:
         jobs = [(log, batch) for log in logs for batch in batches]
         with working("training Q", len(jobs), progress) as advance, ThreadPoolExecutor(workers(None).threads) as pool:
 
-            def work(job: tuple[NetworkSource, np.ndarray]) -> tuple[Layers, Any]:
+            def work(job: tuple[NetworkSource, np.ndarray]) -> Layers:
                 log, batch = job
                 arguments = log, jnp.asarray(discount), jnp.asarray(batch)
-                build = partial(_fit, self, functions, discount == 1, together)
+                build = partial(_fit, self, functions, self.rate(discount), together)
                 options: Any = quick_options()
                 program = PROGRAMS.get(
-                    ("fitted Q", self, functions, discount == 1, together),
+                    ("fitted Q", self, functions, self.rate(discount), together),
                     arguments,
                     lambda: jax.jit(build, compiler_options=options),
                 )
@@ -92,58 +104,57 @@ def member_seeds(seed: int, members: int) -> np.ndarray:
 def _fit(
     solver: FittedQ,
     functions: MLP,
-    average_reward: bool,
+    rate: float,
     together: bool,
     data: NetworkSource,
     discount: Any,
     seeds: Any,
-) -> tuple[Layers, Any]:
+) -> Layers:
     sizes = (data.current.shape[-1], *functions.hidden, 1)
     optimizer = optax.adam(optax.cosine_decay_schedule(solver.learning_rate, solver.steps))
     # Q is of the size of a reward times the horizon; the network's outputs are of size 1.
     mean = jnp.sum(data.weights * data.rewards)
     spread = jnp.sqrt(jnp.sum(data.weights * (data.rewards - mean) ** 2)) + 1e-8
-    horizon = 1.0 if average_reward else 1 / (1 - discount)
-    level = 0.0 if average_reward else mean * horizon
+    horizon = 1 / (1 - discount)
+    level = mean * horizon
+    # After an end there is nothing.
+    possible = data.rewards if data.ended is None else jnp.append(data.rewards, 0.0)
+    least, most = possible.min() * horizon, possible.max() * horizon
     piece = data.at_once(solver.steps)
 
     def value(layers: Layers, inputs: Any) -> Any:
         return level + spread * jnp.sqrt(horizon) * apply(layers, inputs)
 
-    def one(seed: Any) -> tuple[Layers, Any]:
+    def one(seed: Any) -> Layers:
         key = jax.random.key(seed)
         layers = init_layers(jax.random.fold_in(key, 0), sizes, functions.output_scale, 0.0)
-        params = (layers, jnp.asarray(mean if average_reward else 0.0))
 
         def draw(start: Any) -> Any:
             keys = jax.vmap(lambda step: jax.random.fold_in(key, start + step + 1))(jnp.arange(piece))
             return jax.vmap(lambda own: data.numbers(own, solver.batch_size))(keys)
 
         def step(carry: tuple[Any, ...], inputs: tuple[Any, Any]) -> tuple[tuple[Any, ...], None]:
-            params, copy, state = carry
+            layers, copy, state = carry
             batch = data.batch(inputs[1])
             following = jnp.sum(value(copy, batch.following) * batch.following_weights, axis=1)
             if data.ended is not None:
                 following = jnp.where(data.ended[batch.row], 0.0, following)
+            if solver.bounded:
+                following = jnp.clip(following, least, most)
+            target = data.rewards[batch.row] + discount * following
 
-            def loss(params: tuple[Layers, Any]) -> Any:
-                layers, rho = params
-                target = data.rewards[batch.row] + discount * following
-                error = target - (rho if average_reward else 0.0) - value(layers, batch.current)
-                return 0.5 * jnp.mean(error**2) / spread**2
+            def loss(layers: Layers) -> Any:
+                return 0.5 * jnp.mean((target - value(layers, batch.current)) ** 2) / spread**2
 
-            move, state = optimizer.update(jax.grad(loss)(params), state)
-            params = jax.tree.map(jnp.add, params, move)
-            share = solver.follow_rate
-            copy = jax.tree.map(lambda old, new: (1 - share) * old + share * new, copy, params[0])
-            return (params, copy, state), None
+            move, state = optimizer.update(jax.grad(loss)(layers), state)
+            layers = jax.tree.map(jnp.add, layers, move)
+            copy = jax.tree.map(lambda old, new: (1 - rate) * old + rate * new, copy, layers)
+            return (layers, copy, state), None
 
-        carry = (params, layers, optimizer.init(params))
-        params, _, _ = scan_steps(step, carry, draw, 0, (solver.steps, piece))
-        layers, rho = params
+        layers, _, _ = scan_steps(step, (layers, layers, optimizer.init(layers)), draw, 0, (solver.steps, piece))
         # The scaling becomes part of the last layer, so that the network by itself gives Q.
         weight, bias = layers[-1]
         factor = spread * jnp.sqrt(horizon)
-        return [*layers[:-1], (factor * weight, factor * bias + level)], rho
+        return [*layers[:-1], (factor * weight, factor * bias + level)]
 
     return jax.vmap(one)(seeds) if together else lax.map(one, seeds)
