@@ -334,6 +334,7 @@ def test_the_page_and_its_figure(tmp_path, page):
     text = page("control", frame, Scale(logs=4, large_logs=0), figures)
     assert "| 10,000 | coverage of 95% intervals between 92% and 98% | 1 | **no** |" in text
     assert "not run" in text and "mountain-car" in text
+    assert "4 logs of 1,000 rows of each, 4 logs of 10,000 rows of each" in text.replace("\n", " ")
     # What each verdict is worth; methods without intervals decide nothing.
     assert "| 1,000 | caution | 12 | 1.00 | 0.05 |" in text
     assert (

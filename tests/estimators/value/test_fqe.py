@@ -1,10 +1,12 @@
 """Fitted Q evaluation: when it converges, what it says when it does not, and its networks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.estimators.doubly_robust.network_scores import mean_output
+from gradientdice.estimators.doubly_robust.network_scores import mean_output, value_bounds
 from gradientdice.solvers.stochastic.fitted_q import FittedQ, member_seeds
 from gradientdice.solvers.stochastic.network_source import NetworkSource
 from problems import known
@@ -78,6 +80,7 @@ def test_networks_find_the_value_but_no_interval(discount, ending):
     )
     policy = gd.DiscretePolicy(lambda states: states @ case.target, 2)
     estimate = gd.evaluate(one_hot, policy, gd.FQE(discount, steps=2000, members=2), functions=gd.MLP((32,)))
+    assert not any("too few" in note for note in estimate.notes)
     assert estimate.interval is None and estimate.ratio is None and estimate.status.ok
     assert any("GradientDICE" in note for note in estimate.notes)
     spread = float(np.std(case.reward))
@@ -108,3 +111,29 @@ def test_networks_stay_within_what_the_rewards_allow():
     assert furthest(bounded=True) < 3 * largest
     answer = gd.FQE(0.95, steps=2000, members=2).answer(problem)
     assert data.rewards.min() <= answer.value <= data.rewards.max()
+    # A row that counts 0 times says nothing about what is possible.
+    outlier = gd.Transitions(
+        np.append(data.states, [[0.0]], axis=0),
+        np.append(data.actions, 0),
+        np.append(data.rewards, 1e4),
+        np.append(data.next_states, [[0.0]], axis=0),
+        data.initial_states,
+        weights=np.append(np.ones(400), 0.0),
+    )
+    assert value_bounds(outlier, 0.95) == value_bounds(data, 0.95)
+    answer = gd.FQE(0.95, steps=2000, members=2).answer(gd.Problem(outlier, policy, gd.MLP((32,)), 0))
+    assert data.rewards.min() <= answer.value <= data.rewards.max()
+
+
+def test_at_discount_1_a_constant_in_the_rewards_is_one_in_the_value():
+    data, policy = doubling(400)
+    shifted = replace(data, rewards=data.rewards + 1e6)
+    fqe = gd.FQE(1.0, steps=300, members=1)
+    answers = [fqe.answer(gd.Problem(log, policy, gd.MLP((16,)), 0)).value for log in (data, shifted)]
+    assert answers[1] - 1e6 == pytest.approx(answers[0], abs=1e-3)
+
+
+def test_says_where_the_steps_are_too_few_for_the_discount():
+    data, policy = doubling(50)
+    answer = gd.FQE(0.9999, steps=1000, members=1).answer(gd.Problem(data, policy, gd.MLP((8,)), 0))
+    assert any("about 95% of the way" in note and "1,000 steps are too few" in note for note in answer.notes)

@@ -1,5 +1,6 @@
 """Networks: answers against exact values, and what is refused."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -92,3 +93,16 @@ def test_bad_combinations_are_refused():
     bare = gd.Transitions(data.states, data.actions, data.rewards, data.next_states)
     with pytest.raises(gd.InputError, match="initial states"):
         gd.evaluate(bare, policy, discount=0.9, functions=gd.MLP(), solver=gd.PrimalDual(10))
+
+
+def test_at_discount_1_a_constant_in_the_rewards_is_one_in_the_doubly_robust_value():
+    _, _, data, policy = one_hot_log(400)
+    values = []
+    for log in (data, replace(data, rewards=data.rewards + 1e6)):
+        problem, training = gd.Problem(log, policy, gd.MLP((16,))), FittedQ(300, bounded=True)
+        answer = neural_doubly_robust(
+            problem, gd.GradientDICE(1.0), solver=default_solver(300), fitted_q=training, members=1
+        )
+        values.append(answer.value)
+        assert any("too few" in note for note in answer.notes)
+    assert values[1] - 1e6 == pytest.approx(values[0], abs=1e-3)

@@ -52,10 +52,22 @@ def scored_q(
     return HeldOutQ(q, following, initial)
 
 
-def value_bounds(data: Transitions, discount: float) -> tuple[float, float]:
-    """What the rewards allow a value to be; after an end there is nothing."""
-    rewards = np.append(data.rewards, 0.0) if data.ended.any() else data.rewards
+def value_bounds(data: Transitions, discount: float, level: float = 0.0) -> tuple[float, float]:
+    """What the rewards that count, less a level, allow a value to be; after an end there is nothing."""
+    rewards = data.rewards[data.row_weights > 0] - level
+    if data.ended.any():
+        rewards = np.append(rewards, 0.0)
     return float(rewards.min()) / (1 - discount), float(rewards.max()) / (1 - discount)
+
+
+def without_level(data: Transitions) -> tuple[Float[np.ndarray, " n"], float]:
+    """The rewards less their mean, in single precision, and that mean.
+
+    For discount 1, where a constant in the rewards is one in the value: a Q of `AVERAGE_DISCOUNT` would hold a hundred
+    times the mean, in single precision.
+    """
+    level = float(np.average(data.rewards, weights=data.row_weights))
+    return (data.rewards - level).astype(np.float32), level
 
 
 def average_reward(found: HeldOutQ, inputs: NetworkInputs) -> float:

@@ -6,14 +6,22 @@ Each fold is scored by networks that did not see it: the means of an ensemble, w
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from gradientdice.errors import require_count
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.combine import combine
-from gradientdice.estimators.doubly_robust.network_scores import average_reward, each_output, scored_q, value_bounds
+from gradientdice.estimators.doubly_robust.network_scores import (
+    average_reward,
+    each_output,
+    scored_q,
+    value_bounds,
+    without_level,
+)
 from gradientdice.estimators.model.returns import simulated_discount
 from gradientdice.functions.mlp import MLP
 from gradientdice.inference.evidence import Evidence
@@ -68,6 +76,10 @@ def neural_doubly_robust(
     ]
     groups = [solver.group(estimator, setup) for setup in setups]
     sources = [setup.source for setup in setups if isinstance(setup.source, NetworkSource)]
+    rewards, level = inputs.rewards, 0.0
+    if gamma == 1:
+        rewards, level = without_level(data)
+        sources = [replace(source, rewards=jnp.asarray(rewards)) for source in sources]
     # Both kinds of networks at the same time: while one program is compiled, the other cores train or compile too.
     with ThreadPoolExecutor(1) as background:
         fitting = background.submit(fitted_q.fit, functions, sources, trained, seeds, progress=problem.progress)
@@ -79,10 +91,11 @@ def neural_doubly_robust(
         players = jax.tree.map(lambda a: a[0], outcome.players.ratio)
         outputs = each_output(players, inputs.current[rows], members)
         ratio[rows] = np.mean([np.asarray(estimator.ratio(output)) for output in outputs], axis=0) / mean_ratio
-    found = scored_q(fits, inputs, folds, members, value_bounds(data, trained))
+    found = scored_q(fits, inputs, folds, members, value_bounds(data, trained, level))
     # At discount 1 the residual of a Q of a smaller discount is about the average reward.
-    norm = np.full(n, average_reward(found, inputs) if gamma == 1 else 0.0)
-    residual = inputs.rewards[:n] + gamma * found.next_value - found.q - norm
+    average = average_reward(found, inputs) if gamma == 1 else 0.0
+    norm = np.full(n, level + average)
+    residual = rewards[:n] + gamma * found.next_value - found.q - average
     initial = None if gamma == 1 and not inputs.restarts else found.initial_value
     solution = as_solution(groups[-1], outcomes[-1])
     scores = HeldOut(ratio, residual, norm, initial, data.terminated if inputs.restarts else None)
@@ -97,5 +110,8 @@ def neural_doubly_robust(
         functions=repr(functions),
         method=f"doubly robust {estimator!r} with fitted Q, {members} networks of each kind, cross-fitted",
         status=solution.status,
-        notes=("the misfit of networks cannot be bounded; the interval covers sampling noise",),
+        notes=(
+            "the misfit of networks cannot be bounded; the interval covers sampling noise",
+            *fitted_q.warning(trained),
+        ),
     )

@@ -146,6 +146,7 @@ class FQE:
             expected_output,
             scored_q,
             value_bounds,
+            without_level,
         )
         from gradientdice.estimators.model.returns import simulated_discount
         from gradientdice.solvers.stochastic.fitted_q import FittedQ, member_seeds
@@ -153,15 +154,18 @@ class FQE:
 
         functions, seed = problem.functions, problem.seed
         assert isinstance(functions, MLP)
-        inputs = problem.inputs.without_absorbing() if self.discount == 1 else problem.inputs
+        inputs, level = problem.inputs, 0.0
+        if self.discount == 1:
+            rewards, level = without_level(problem.data)
+            inputs = replace(inputs.without_absorbing(), rewards=rewards)
         log = NetworkSource.create(inputs, self.discount)
         seeds = member_seeds(seed, self.members)
         training = FittedQ(steps=self.steps, bounded=True)
         trained = simulated_discount(self.discount)
         (layers,) = training.fit(functions, [log], trained, seeds, progress=problem.progress)
-        bounds = value_bounds(problem.data, trained)
+        bounds = value_bounds(problem.data, trained, level)
         if self.discount == 1:
-            value = average_reward(scored_q([layers], inputs, problem.folds(1), self.members, bounds), inputs)
+            value = level + average_reward(scored_q([layers], inputs, problem.folds(1), self.members, bounds), inputs)
         else:
             assert inputs.initial is not None and inputs.initial_weights is not None
             values = expected_output(layers, inputs.initial, inputs.initial_weights, self.members, bounds)
@@ -172,7 +176,7 @@ class FQE:
             "networks have no influence values and FQE has no ratio; GradientDICE with the same functions gives a "
             "doubly robust answer with an interval"
         )
-        return Answer(value=value, functions=repr(functions), notes=(note,))
+        return Answer(value=value, functions=repr(functions), notes=(note, *training.warning(trained)))
 
 
 def _constant(basis: np.ndarray, mean: np.ndarray) -> np.ndarray:

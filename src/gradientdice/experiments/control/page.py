@@ -55,10 +55,14 @@ def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
 
 
 def _logs(cells: pd.DataFrame) -> str:
-    """How many logs of the default there are, of each size and half."""
+    """How many logs of the default there are, of each size; of each half too where they differ."""
     said = []
-    for (size, half), some in groups(rows_where(cells, method="default"), "rows", "half"):
-        said.append(f"{_counted(some)} of {size:,} rows of each task {HALVES[half]}")
+    for (size,), both in groups(rows_where(cells, method="default"), "rows"):
+        by_half = {half: _counted(own) for (half,), own in groups(both, "half")}
+        if len(set(by_half.values())) == 1:
+            said.append(f"{_counted(both)} of {size:,} rows of each")
+        else:
+            said += [f"{count} of {size:,} rows of each task {HALVES[half]}" for half, count in by_half.items()]
     return ", ".join(said)
 
 

@@ -9,6 +9,7 @@ References:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -57,6 +58,16 @@ class FittedQ:
         """How fast the copy follows, so that the steps suffice for the horizon."""
         needed = EXPONENT / ((1 - discount) * self.steps)
         return max(self.least_rate, min(needed, LARGEST_RATE))
+
+    def warning(self, discount: float) -> tuple[str, ...]:
+        """What to say where the steps do not suffice."""
+        exponent = (1 - discount) * self.rate(discount) * self.steps
+        if exponent > EXPONENT - 0.01:
+            return ()
+        return (
+            f"about {math.exp(-exponent):.0%} of the way from the log's mean reward to the value is missing in the "
+            f"fitted Q: {self.steps:,} steps are too few for discount {discount:g}",
+        )
 
     def fit(
         self,
@@ -117,8 +128,9 @@ def _fit(
     spread = jnp.sqrt(jnp.sum(data.weights * (data.rewards - mean) ** 2)) + 1e-8
     horizon = 1 / (1 - discount)
     level = mean * horizon
-    # After an end there is nothing.
-    possible = data.rewards if data.ended is None else jnp.append(data.rewards, 0.0)
+    # Those of the rows that count; after an end there is nothing.
+    possible = jnp.where(data.weights > 0, data.rewards, mean)
+    possible = possible if data.ended is None else jnp.append(possible, 0.0)
     least, most = possible.min() * horizon, possible.max() * horizon
     piece = data.at_once(solver.steps)
 
