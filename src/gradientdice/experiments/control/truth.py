@@ -112,10 +112,16 @@ def find(task: Task, most_rounds: int = MOST_ROUNDS, target_part: float = TARGET
         discounts = [discount for discount in kind.discounts if discount in task.discounts]
         seen: dict[str, list[Chains]] = {"target": [], "behavior": []}
         for number in range(most_rounds):
-            for who, policy in {"target": task.target, "behavior": task.behavior}.items():
-                if number == 0 or not all(_enough(found[discount], who, target_part) for discount in discounts):
-                    seed = 1_000 * (who == "behavior") + number
-                    seen[who].append(run_chains(task, policy, kind.chains, kind.steps, seed))
+            wanted = {
+                who: policy
+                for who, policy in {"target": task.target, "behavior": task.behavior}.items()
+                if number == 0 or not all(_enough(found[discount], who, target_part) for discount in discounts)
+            }
+            if not wanted:
+                break
+            for who, policy in wanted.items():
+                seed = 1_000 * (who == "behavior") + number
+                seen[who].append(run_chains(task, policy, kind.chains, kind.steps, seed))
             joined = {who: _joined(parts) for who, parts in seen.items()}
             for discount in discounts:
                 found[discount] = _truth(*(mean_value(joined[who], discount) for who in ("target", "behavior")))
