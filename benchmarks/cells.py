@@ -7,6 +7,12 @@
 The second command adds them to the table and writes the page. Processes live on, so that a task's programs are compiled
 once; what answers cost is then not what they cost a user, and is left out with --shared. After --seconds everything is
 stopped; what is done by then is in the file.
+
+    python benchmarks/cells.py control COSTS.jsonl --alone
+    python -m gradientdice.experiments.gather control docs/results/control/answers.csv.gz --costs COSTS.jsonl …
+
+With --alone, the last log of each task and size goes to each method in a process of its own, with one thread and
+nothing compiled before: what it costs there is what it costs a user with one core.
 """
 
 from __future__ import annotations
@@ -27,20 +33,22 @@ import pandas as pd
 from gradientdice.cores import usable_cores
 from gradientdice.experiments.gather import KEYS
 
-# One thread for each process, and programs that are kept between them.
-ALONE = {
+ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+}
+# Programs that are kept between processes.
+KEPT_PROGRAMS = {
     "JAX_COMPILATION_CACHE_DIR": str(Path(tempfile.gettempdir()) / "gradientdice-programs"),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.3",
 }
 
 
 def control_jobs(options: argparse.Namespace, known: pd.DataFrame) -> dict[str, partial]:
-    """Name -> work, for each log and method of the grid that the table does not have."""
-    from gradientdice.experiments.control.methods import FEW_LOGS, methods
+    """Name -> work, for each log and method of the grid that the table does not have; with --alone for one log each."""
+    from gradientdice.experiments.control.methods import methods
     from gradientdice.experiments.control.run import Scale, answers, cells
     from gradientdice.experiments.control.tasks import TASKS
 
@@ -48,14 +56,15 @@ def control_jobs(options: argparse.Namespace, known: pd.DataFrame) -> dict[str, 
     done = set(zip(known["task"], known["rows"], known["seed"], known["method"], strict=True)) if len(known) else set()
     logs = Path(tempfile.mkdtemp())
     jobs = {}
+    last = {(cell.task, cell.rows): cell.seed for cell in cells(Scale())}
     for cell in cells(Scale()):
         if options.rows and cell.rows not in options.rows or options.half not in (None, TASKS[cell.task]().half):
             continue
-        missing = [
-            name
-            for name in chosen
-            if cell.seed < FEW_LOGS.get(name, cell.seed + 1) and (cell.task, cell.rows, cell.seed, name) not in done
-        ]
+        if options.alone:
+            if cell.seed == last[cell.task, cell.rows]:
+                jobs |= {f"{cell.name} {name}": partial(answers, cell, logs, [name]) for name in chosen}
+            continue
+        missing = [name for name in chosen if (cell.task, cell.rows, cell.seed, name) not in done]
         if missing:
             jobs[cell.name] = partial(answers, cell, logs, missing)
     return jobs
@@ -79,17 +88,19 @@ def main() -> None:
     parser.add_argument("--rows", type=int, action="append", help="control: logs of this size only")
     parser.add_argument("--half", choices=("develop", "report"), help="control: tasks of this half only")
     parser.add_argument("--method", action="append", help="control: this method only")
+    parser.add_argument("--alone", action="store_true", help="control: measure what the last log of each cell costs")
     parser.add_argument("--workers", type=int, default=usable_cores())
     parser.add_argument("--seconds", type=float, default=float("inf"))
     options = parser.parse_args()
     if options.table and not options.table.exists():
         parser.error(f"there is no table {options.table}: leave --table out to compute everything")
-    deadline = time.monotonic() + options.seconds
-    os.environ.update(ALONE)
+    begun = time.monotonic()
+    os.environ.update(ONE_THREAD if options.alone else ONE_THREAD | KEPT_PROGRAMS)
     known = pd.read_csv(options.table) if options.table else pd.DataFrame()
     jobs = JOBS[options.experiment](options, known)
     print(f"{len(jobs)} logs, {options.workers} processes", flush=True)
-    pool = ProcessPoolExecutor(options.workers, mp_context=multiprocessing.get_context("spawn"))
+    context, tasks_each = multiprocessing.get_context("spawn"), 1 if options.alone else None
+    pool = ProcessPoolExecutor(options.workers, mp_context=context, max_tasks_per_child=tasks_each)
     futures = {pool.submit(work): name for name, work in jobs.items()}
     failed = 0
     with options.out.open("a", encoding="utf-8") as out:
@@ -102,12 +113,7 @@ def main() -> None:
                 )
                 out.write(json.dumps(line) + "\n")
                 out.flush()
-                print(
-                    name,
-                    "failed" if error else "done",
-                    f"{max(0.0, deadline - time.monotonic()):.0f} s left",
-                    flush=True,
-                )
+                print(name, "failed" if error else "done", f"after {time.monotonic() - begun:.0f} s", flush=True)
         except TimeoutError:
             print("the time is over", flush=True)
     # Nobody waits for what is under way.

@@ -12,7 +12,7 @@ from gradientdice.data.datasets import load
 from gradientdice.errors import InputError
 from gradientdice.experiments.control import run as experiment
 from gradientdice.experiments.control.actors import Actor, draw, mixed_choices, mixed_draws, uniform_choices
-from gradientdice.experiments.control.d3rlpy_table import d3rlpy_rows
+from gradientdice.experiments.control.d3rlpy_table import all_methods, d3rlpy_rows
 from gradientdice.experiments.control.figures import draw_all
 from gradientdice.experiments.control.memory import peak_memory
 from gradientdice.experiments.control.methods import methods, previous_answers
@@ -228,12 +228,20 @@ def made_up(seeds=4, sizes=(1_000, 10_000)):
 
 def test_values_of_d3rlpy_join_the_logs_that_it_was_given(tmp_path):
     table = tmp_path / "d3rlpy.csv"
-    lines = ["task,rows,seed,discount,value,seconds,version", "cart-pole,1000,1,0.9,0.7,12.5,2.8.1"]
-    table.write_text("\n".join([*lines, "cart-pole,1000,99,0.9,0.7,12.5,2.8.1"]) + "\n")
-    (row,) = records(d3rlpy_rows(made_up(), table))
-    assert (row["method"], row["seed"], row["value"], row["seconds"]) == ("FQE of d3rlpy", 1, 0.7, 12.5)
+    lines = ["task,rows,seed,discount,updates,value,seconds,mebibytes,version"]
+    lines += ["cart-pole,1000,1,0.9,10000,0.7,12.5,410,2.8.1", "cart-pole,1000,1,0.9,100000,0.6,,,2.8.1"]
+    table.write_text("\n".join([*lines, "cart-pole,1000,99,0.9,10000,0.7,12.5,410,2.8.1"]) + "\n")
+    row, longer = records(d3rlpy_rows(made_up(), table))
+    assert (row["method"], row["seed"], row["value"]) == ("FQE of d3rlpy", 1, 0.7)
+    assert (row["seconds"], row["mebibytes"]) == (12.5, 410)
+    assert (longer["method"], longer["value"]) == ("FQE of d3rlpy, 100,000 updates", 0.6)
     assert row["truth"] == truths()["cart-pole"][0.9].value and np.isnan(row["low"])
     assert len(d3rlpy_rows(made_up(), tmp_path / "none.csv")) == 0
+    # All of them, the default first.
+    found = all_methods(made_up(), table)
+    assert len(found) == len(made_up()) + 2
+    own = rows_where(found, task="cart-pole", rows=1_000, discount=0.9, seed=1)
+    assert list(own["method"]) == ["default", "previous default", "FQE", row["method"], longer["method"]]
 
 
 class TestSummary:
@@ -338,7 +346,7 @@ def test_the_page_and_its_figure(tmp_path, page):
     # What each verdict is worth; methods without intervals decide nothing.
     assert "| 1,000 | caution | 12 | 1.00 | 0.05 |" in text
     assert (
-        '"FQE" is ours, with networks; it has no interval, and was run on 4 logs of 1,000 and 10,000 rows'
+        '"FQE" is ours, with networks; it has no interval, and was run on 4 logs of 1,000 rows and 4 logs of 10,000 rows'
         in text.replace("\n", " ")
     )
     assert '"model alone" was not run.' in text.replace("\n", " ")

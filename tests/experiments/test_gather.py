@@ -62,3 +62,17 @@ def test_answers_on_control_tasks_have_the_truth_that_is_known_now(tmp_path):
     known = truths()["cart-pole"][0.99]
     assert found["value"] == 0.9 and (found["truth"], found["true_behavior"]) == (known.value, known.behavior)
     assert found["running_error"] == pytest.approx(known.step_error / 1_000**0.5)
+
+
+def test_costs_are_those_of_one_measurement_and_change_no_answer(tmp_path):
+    table, old, measured = tmp_path / "answers.csv.gz", tmp_path / "old.jsonl", tmp_path / "costs.jsonl"
+    old.write_text("\n".join(lines(answer("chain", 0, "a", 1.5), answer("chain", 1, "a", 2.5))))
+    new = {**answer("chain", 1, "a", 7.0), "cpu_seconds": 5.0}
+    measured.write_text("\n".join(lines(new, {**new, "seed": 2})))
+    gather.main(["ranking", str(table), "--lines", str(old)])
+    gather.main(["ranking", str(table), "--costs", str(measured)])
+    found = pd.read_csv(table)
+    assert list(found["seed"]) == [0, 1, 2]
+    # The second log's answer stays and has its cost; the first's, of another measurement, is forgotten; the third is new.
+    assert list(found["value"]) == [1.5, 2.5, 7.0]
+    assert np.array_equal(found["cpu_seconds"], [np.nan, 5.0, 5.0], equal_nan=True)

@@ -1,8 +1,10 @@
 """Answers that several machines computed, gathered in one table, and the results page from it.
 
-`python -m gradientdice.experiments.gather control TABLE [--lines FILE…] [--shared FILE…] [--page PAGE]` adds files of
-JSON lines, `{"rows": […]}` one for each log, to a table, and writes the page from all of it. An answer that is there
-already is replaced. Files of a machine that many processes shared are --shared: what answers cost there is left out.
+`python -m gradientdice.experiments.gather control TABLE [--lines FILE…] [--shared FILE…] [--costs FILE…] [--page PAGE]`
+adds files of JSON lines, `{"rows": […]}` one for each log, to a table, and writes the page from all of it. An answer
+that is there already is replaced. Files of a machine that many processes shared are --shared: what answers cost there
+is left out. From files of --costs, answers that are there already get what they cost and nothing else, and all other
+costs of the table are forgotten: costs are compared, and so must come from one machine.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import pandas as pd
 
 from gradientdice.atomic import write_atomically
 from gradientdice.errors import InputError
+from gradientdice.experiments.frames import records
 from gradientdice.experiments.registry import EXPERIMENTS
 from gradientdice.experiments.reproduce import write_page
 from gradientdice.experiments.store import ResultStore
@@ -53,6 +56,22 @@ def gathered(known: pd.DataFrame | None, new: Sequence[dict[str, Any]], keys: Se
     return frame.drop_duplicates(list(keys), keep="last").sort_values(list(keys)).reset_index(drop=True)
 
 
+def _answers(files: Iterable[Path], keys: Sequence[str], *, costs: bool = True) -> list[dict[str, Any]]:
+    texts = (file.read_text(encoding="utf-8") for file in files)
+    return [row for text in texts for row in answers_in(text.splitlines(), keys, costs=costs)]
+
+
+def with_costs(frame: pd.DataFrame, measured: Sequence[dict[str, Any]], keys: Sequence[str]) -> pd.DataFrame:
+    """The table with these costs and no others; answers that it does not have are added."""
+    forgotten = frame.assign(**dict.fromkeys((name for name in COSTS if name in frame), float("nan")))
+    whole = {tuple(row[key] for key in keys): row for row in measured}
+    rows = []
+    for row in records(forgotten):
+        cost = whole.pop(tuple(row[key] for key in keys), {})
+        rows.append(row | {name: cost[name] for name in COSTS if name in cost})
+    return gathered(None, rows + list(whole.values()), keys)
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Gathers, and writes."""
     parser = argparse.ArgumentParser(description="Gathers answers of several machines and writes the results page.")
@@ -60,15 +79,15 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("table", type=Path, help="a .csv.gz file, which is written anew")
     parser.add_argument("--lines", type=Path, nargs="*", action="extend", default=[])
     parser.add_argument("--shared", type=Path, nargs="*", action="extend", default=[])
+    parser.add_argument("--costs", type=Path, nargs="*", action="extend", default=[])
     parser.add_argument("--page", type=Path)
     given = parser.parse_args(words)
     keys = KEYS[given.experiment]
-    new = []
-    for files, costs in ((given.shared, False), (given.lines, True)):
-        for file in files:
-            new += answers_in(file.read_text(encoding="utf-8").splitlines(), keys, costs=costs)
+    new = _answers(given.shared, keys, costs=False) + _answers(given.lines, keys)
     known = pd.read_csv(given.table) if given.table.exists() else None
     frame = gathered(known, new, keys)
+    if measured := _answers(given.costs, keys):
+        frame = with_costs(frame, measured, keys)
     if given.experiment == "control":
         from gradientdice.experiments.control.truth import with_truths
 

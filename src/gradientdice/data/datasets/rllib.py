@@ -28,11 +28,11 @@ LOG_PROBS = "action_logp"
 
 def is_episodes(path: Path) -> bool:
     """Whether this is a Parquet file, or a folder of them, with packed episodes."""
-    import pyarrow as pa
-
     folder = is_folder(path)
     if folder is None or not (folder or kind_of(path) == ".parquet"):
         return False
+    import pyarrow as pa
+
     try:
         require_readable(path)
         schema = parquet.fragments_of(path)[0].physical_schema

@@ -7,9 +7,12 @@ from importlib.resources.abc import Traversable
 
 import pandas as pd
 
+from gradientdice.experiments.control.methods import methods
 from gradientdice.experiments.frames import column, kept
 
 METHOD = "FQE of d3rlpy"
+# By how long it was trained: as long as ours, and as long as an example of its documentation does.
+NAMES = {10_000: METHOD, 100_000: f"{METHOD}, 100,000 updates"}
 # What a log's rows say about the log, whatever the method.
 OF_THE_LOG = ["task", "rows", "seed", "discount", "half", "truth", "true_behavior", "running_error", "episodes"]
 
@@ -27,6 +30,14 @@ def d3rlpy_rows(frame: pd.DataFrame, table: Traversable | None = None) -> pd.Dat
     with place.open(encoding="utf-8") as source:
         values = pd.read_csv(source)
     found = pd.DataFrame(frame[OF_THE_LOG]).drop_duplicates().merge(values, on=["task", "rows", "seed", "discount"])
-    found = found.assign(method=METHOD, verdict="", decision="undecided", note="")
+    found = found.assign(method=column(found, "updates").map(NAMES), verdict="", decision="undecided", note="")
     found = found.reindex(columns=frame.columns)
     return kept(found, column(found, "value").notna())
+
+
+def all_methods(frame: pd.DataFrame, table: Traversable | None = None) -> pd.DataFrame:
+    """The run's answers and d3rlpy's, by size, discount and method, the default first."""
+    both = pd.concat([frame, d3rlpy_rows(frame, table)], ignore_index=True)
+    order = [*methods(), *NAMES.values()]
+    place = column(both, "method").map(order.index)
+    return both.assign(place=place).sort_values(["rows", "discount", "place"], kind="stable").drop(columns="place")

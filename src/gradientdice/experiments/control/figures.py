@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from gradientdice.experiments.control.d3rlpy_table import METHOD
+from gradientdice.experiments.control.d3rlpy_table import METHOD, all_methods
 from gradientdice.experiments.control.methods import methods
 from gradientdice.experiments.control.summary import pooled, summarised
 from gradientdice.experiments.frames import groups, rows_where
@@ -29,7 +29,7 @@ FIGURES = {"rmse": "median RMSE / gap", "width": "median half-width / gap"}
 
 def draw_all(store: ResultStore, frame: pd.DataFrame) -> dict[str, Path]:
     """Writes the figure as PNG and PDF; name -> PNG."""
-    cells = summarised(frame)
+    cells = summarised(all_methods(frame))
     halves = [half for half in ("develop", "report") if len(rows_where(cells, half=half))]
     figure, axes = plt.subplots(
         len(FIGURES), len(halves), figsize=(4.6 * len(halves), 6.4), layout="constrained", sharex=True, squeeze=False
@@ -57,12 +57,13 @@ def _legend(figure: Figure, axes: Iterable[Axes]) -> None:
 def _draw(axis: Axes, cells: pd.DataFrame, name: str) -> None:
     """Medians over tasks and discounts; at 1 the answer is no better than the behaviour's value."""
     axis.axhline(1.0, color="#999999", linewidth=1, linestyle=":")
-    for (method,), some in groups(cells, "method"):
+    for method, color in zip((*methods(), METHOD), COLORS, strict=True):
+        some = rows_where(cells, method=method)
         points = {rows: pooled(here)[name] for (rows,), here in groups(some, "rows")}
         known = {rows: point for rows, point in sorted(points.items()) if point == point}
         if known:
-            color = COLORS[(*methods(), METHOD).index(method)]
-            axis.plot(list(known), list(known.values()), "o-", color=color, label=method, ms=4)
+            label = f"{method} (below discount 1)" if method == METHOD else method
+            axis.plot(list(known), list(known.values()), "o-", color=color, label=label, ms=4)
     axis.set(xscale="log", yscale="log")
     axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

@@ -132,10 +132,6 @@ def difference(problem: Problem, answer: Answer, estimate: Estimate) -> Improvem
     return improvement(problem.data, estimate.discount, estimate.value, samples, CONFIDENCE, room)
 
 
-# Networks take minutes per log: so many logs of each task and size have their answers.
-FEW_LOGS = {"FQE": 4, "model alone": 4}
-
-
 # Those that train networks beside the default, which is what most of the time goes to.
 NETWORKS = ("FQE", "model alone")
 

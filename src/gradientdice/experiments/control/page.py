@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gradientdice.experiments.control.d3rlpy_table import METHOD, d3rlpy_rows
+from gradientdice.experiments.control.d3rlpy_table import NAMES, all_methods
 from gradientdice.experiments.control.run import REFUSED, Scale
 from gradientdice.experiments.control.summary import Judged, judged, pooled, summarised
 from gradientdice.experiments.control.tasks import TASKS
@@ -36,7 +36,7 @@ SINGLE = ("task", *POOLED[:3], "logs", *POOLED[3:])
 
 def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
     """The values of the template's names."""
-    frame = pd.concat([frame, d3rlpy_rows(frame)], ignore_index=True)
+    frame = all_methods(frame)
     cells = summarised(frame)
     names = [name for name in TASKS if name in set(column(cells, "task"))]
     values: dict[str, Any] = {
@@ -68,10 +68,12 @@ def _logs(cells: pd.DataFrame) -> str:
 
 def _networks(cells: pd.DataFrame) -> str:
     """What is to be said of the methods that train networks beside the default."""
+    trained, longer = NAMES.values()
     names = {
         "FQE": '"FQE" is ours, with networks',
         "model alone": '"Model alone" is the learned model without a correction',
-        METHOD: f'"{METHOD}" is theirs with its own defaults (`benchmarks/d3rlpy_fqe.py` wrote its table)',
+        trained: f'"{trained}" is theirs with its own defaults (`benchmarks/d3rlpy_fqe.py` wrote its table)',
+        longer: f'"{longer}" is the same, trained as long as an example of its documentation does',
     }
     said = []
     for method, words in names.items():
@@ -79,9 +81,9 @@ def _networks(cells: pd.DataFrame) -> str:
         if len(own) == 0:
             said.append(f'"{method}" was not run.')
             continue
-        *smaller, largest = (f"{size:,}" for size in sorted(set(column(own, "rows"))))
+        *smaller, largest = (f"{_counted(some)} of {size:,} rows" for (size,), some in groups(own, "rows"))
         sizes = f"{', '.join(smaller)} and {largest}" if smaller else largest
-        said.append(f"{words}; it has no interval, and was run on {_counted(own)} of {sizes} rows of each task shown.")
+        said.append(f"{words}; it has no interval, and was run on {sizes} of each task shown.")
     return " ".join(said)
 
 
@@ -152,7 +154,7 @@ def _pooled(cells: pd.DataFrame) -> str:
 
 def _cells(cells: pd.DataFrame) -> str:
     rows = []
-    for row in records(cells):
+    for row in records(cells.sort_values("task", kind="stable")):
         single = {**row, **pooled(rows_where(cells, **{name: row[name] for name in ("task", *POOLED[:3])}))}
         names = [row["task"], f"{row['rows']:,}", f"{row['discount']:g}", row["method"], row["logs"]]
         rows.append([*names, *_figures(single)])
