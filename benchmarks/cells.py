@@ -55,15 +55,20 @@ def control_jobs(options: argparse.Namespace, known: pd.DataFrame) -> dict[str, 
     chosen = options.method or list(methods())
     done = set(zip(known["task"], known["rows"], known["seed"], known["method"], strict=True)) if len(known) else set()
     logs = Path(tempfile.mkdtemp())
+    asked = [
+        cell
+        for cell in cells(Scale())
+        if (not options.rows or cell.rows in options.rows)
+        and (not options.task or cell.task in options.task)
+        and options.half in (None, TASKS[cell.task]().half)
+    ]
+    if options.alone:
+        last = {(cell.task, cell.rows): cell for cell in asked}
+        return {
+            f"{cell.name} {name}": partial(answers, cell, logs, [name]) for cell in last.values() for name in chosen
+        }
     jobs = {}
-    last = {(cell.task, cell.rows): cell.seed for cell in cells(Scale())}
-    for cell in cells(Scale()):
-        if options.rows and cell.rows not in options.rows or options.half not in (None, TASKS[cell.task]().half):
-            continue
-        if options.alone:
-            if cell.seed == last[cell.task, cell.rows]:
-                jobs |= {f"{cell.name} {name}": partial(answers, cell, logs, [name]) for name in chosen}
-            continue
+    for cell in asked:
         missing = [name for name in chosen if (cell.task, cell.rows, cell.seed, name) not in done]
         if missing:
             jobs[cell.name] = partial(answers, cell, logs, missing)
@@ -86,6 +91,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--table", type=Path, help="of answers that are known")
     parser.add_argument("--rows", type=int, action="append", help="control: logs of this size only")
+    parser.add_argument("--task", action="append", help="control: this task only")
     parser.add_argument("--half", choices=("develop", "report"), help="control: tasks of this half only")
     parser.add_argument("--method", action="append", help="control: this method only")
     parser.add_argument("--alone", action="store_true", help="control: measure what the last log of each cell costs")

@@ -12,6 +12,7 @@ from jaxtyping import Float, Num
 from gradientdice.arrays import as_floats, as_states, require_memory
 from gradientdice.data.fields import as_names
 from gradientdice.errors import InputError, require_callable, require_count, require_distributions, require_flag
+from gradientdice.policies.blocks import asked_in_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +55,15 @@ class DiscretePolicy:
         states = as_states(states)
         size = len(states), self.num_actions
         require_memory("The policy's probabilities", *size, remedy="Give a SamplingPolicy, which draws actions.")
+        probabilities = asked_in_blocks(self._probabilities, states)
+        require_distributions("The policy's probabilities", probabilities)
+        return probabilities
+
+    def _probabilities(self, states: np.ndarray) -> np.ndarray:
         probabilities = as_floats("The policy's probabilities", self.function(states))
         if probabilities.shape != (len(states), self.num_actions):
             raise InputError(
                 f"The policy returned shape {probabilities.shape} for {len(states)} states; "
                 f"it must return {(len(states), self.num_actions)}."
             )
-        require_distributions("The policy's probabilities", probabilities)
         return probabilities

@@ -11,6 +11,7 @@ from jaxtyping import Float, Num
 
 from gradientdice.arrays import as_numbers, as_states, require_moderate, require_rng
 from gradientdice.errors import InputError, require_callable, require_count, require_finite, require_flag
+from gradientdice.policies.blocks import asked_in_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,12 @@ class SamplingPolicy:
         """One action for each given state, checked."""
         states = as_states(states)
         require_rng(rng)
+        actions = asked_in_blocks(lambda block: self._actions(block, rng), states)
+        require_finite("The policy's actions", actions)
+        require_moderate("The policy's actions", actions)
+        return actions
+
+    def _actions(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         given = self.function(states, _key(rng) if self.jax else rng)
         actions = as_numbers("The policy's actions", given)
         if actions.ndim not in (1, 2) or len(actions) != len(states):
@@ -51,8 +58,6 @@ class SamplingPolicy:
                 f"The policy returned actions of shape {actions.shape} for {len(states)} states; "
                 "it must return one row per state."
             )
-        require_finite("The policy's actions", actions)
-        require_moderate("The policy's actions", actions)
         return actions
 
 
