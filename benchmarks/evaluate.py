@@ -89,30 +89,40 @@ ANSWER = """
 import sys, time, numpy as np, gradientdice as gd
 from gradientdice.experiments.continuous.environments import ENVIRONMENTS
 name, rows, functions = sys.argv[1:]
-environment = ENVIRONMENTS[name]()
-data = environment.log(int(rows), np.random.default_rng([2, 0]))
+if name in ENVIRONMENTS:
+    environment = ENVIRONMENTS[name]()
+    data, target = environment.log(int(rows), np.random.default_rng([2, 0])), environment.target
+else:
+    from gradientdice.experiments.control.simulate import make_log
+    from gradientdice.experiments.control.tasks import TASKS
+    task = TASKS[name]()
+    data, target = make_log(task, int(rows), 0), task.target
 started = time.perf_counter()
-gd.evaluate(data, environment.target, discount=0.99, functions=gd.MLP() if functions == "networks" else None)
+gd.evaluate(data, target, discount=0.99, functions=gd.MLP() if functions == "networks" else None)
 spent = time.perf_counter() - started
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(spent, int(peak.split()[1]) / 1024**2)
 """
+# Beside the problems of two to four numbers: wide layers in the actor, many numbers in a state, several actions.
+DEMANDING = ("reacher", "ant", "acrobot")
 
 
 def continuous_answers() -> None:
     """Control problems: the default, and networks, each in a process that does nothing else."""
     from gradientdice.experiments.continuous.environments import ENVIRONMENTS
 
-    for functions, rows, label in (
-        ("default", 10_000, "10⁴"),
-        ("default", 100_000, "10⁵"),
-        ("networks", 10_000, "10⁴"),
+    for functions, rows, label, names in (
+        ("default", 10_000, "10⁴", (*ENVIRONMENTS, *DEMANDING)),
+        ("default", 100_000, "10⁵", (*ENVIRONMENTS, *DEMANDING)),
+        ("networks", 10_000, "10⁴", ENVIRONMENTS),
     ):
-        for name in ENVIRONMENTS:
+        for name in names:
             command = [sys.executable, "-c", ANSWER, name, str(rows), functions]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             spent, peak = map(float, done.stdout.split())
-            print(f"{label} transitions of {name:13s}, {functions:8s}  {spent:8.1f} s, {peak:.2f} GiB at most")
+            print(
+                f"{label} transitions of {name:13s}, {functions:8s}  {spent:8.1f} s, {peak:.2f} GiB at most", flush=True
+            )
 
 
 def large_tables() -> None:
@@ -132,7 +142,11 @@ def main() -> None:
     parser.add_argument(
         "--large", action="store_true", help="also 10⁶ × 256 features (about 6 GB), loading, and the default"
     )
+    parser.add_argument("--control", action="store_true", help="the default and networks on control problems, no more")
     arguments = parser.parse_args()
+    if arguments.control:
+        continuous_answers()
+        return
     bare = seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
     light = seconds(lambda: subprocess.run([sys.executable, "-c", "import gradientdice"], check=True))
     print(f"import gradientdice                          {light - bare:8.2f} s beyond a bare interpreter")

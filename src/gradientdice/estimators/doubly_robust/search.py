@@ -35,6 +35,7 @@ from gradientdice.estimators.doubly_robust.linear_pair import LinearPair, linear
 from gradientdice.estimators.doubly_robust.ridge_scores import RidgeScores, ridge_scores
 from gradientdice.estimators.doubly_robust.trial import Candidate, Trial
 from gradientdice.estimators.doubly_robust.value_candidates import FITTED, MODEL, OwnValue, ValueCandidates
+from gradientdice.freed import give_back_freed_memory
 from gradientdice.functions.kernel import RandomFourier
 from gradientdice.inference.bellman import BellmanForms, KernelBellmanLoss
 from gradientdice.inference.room import margin
@@ -153,12 +154,15 @@ def search_functions(
             if fit is not None:
                 fitting = in_thread(fit(problem, discounts, coarse))
         paths = ridge_scores(log, folds, discounts, RIDGES)
+        give_back_freed_memory()
         advance(1)
         model = None if simulate is None else simulate(problem, discounts, coarse, problem.effort)
+        give_back_freed_memory()
         advance(1)
         if fitting is None and fit is not None:
             fitting = fit(problem, discounts, coarse)
         fits = [None] * len(discounts) if fitting is None else fitting()
+        give_back_freed_memory()
         advance(1)
         judge = judging()
         for number, path in enumerate(paths):

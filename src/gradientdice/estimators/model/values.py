@@ -32,6 +32,7 @@ from gradientdice.estimators.model.row_paths import Continuation, RowValues, row
 from gradientdice.estimators.model.settings import SETTINGS
 from gradientdice.estimators.model.simulation import Paths, simulate
 from gradientdice.estimators.model.starts import Starts
+from gradientdice.freed import give_back_freed_memory
 from gradientdice.inference.scores import HeldOutQ
 from gradientdice.problem.folds import Folds
 from gradientdice.problem.problem import Problem, num_actions_of
@@ -97,6 +98,8 @@ def simulated_values(problem: Problem, discounts: Sequence[float], folds: Folds,
         paths = simulate(dynamics, policy, starts, problem.seed)
         samples = ReturnSamples.of(paths, folds.count, discounts)
         fitted = fit_values(samples, encoding, discounts, settings, problem.seed)
+        del samples
+        give_back_freed_memory()
         networks = [_own_values(paths, fitted, discounts, number, starts.long) for number in range(len(discounts))]
         values = [float(own.mean()) for own in networks]
         continuation = Continuation.of(fitted, discounts, values, starts.restarts[:: settings.members])
