@@ -25,6 +25,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
@@ -62,7 +63,7 @@ def main() -> None:
         parser.error("--python is missing: the interpreter of an environment with d3rlpy")
     options.keep.mkdir(parents=True, exist_ok=True)
     with _pool(options.workers) as pool:
-        list(pool.map(partial(make_log, options.rows, options.keep), *zip(*_logs(options), strict=True)))
+        list(pool.map(partial(make_log, options.rows, options.keep), _missing(options)))
     environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", *_given_path())))}
     subprocess.run([options.python, __file__, "--inside", *sys.argv[1:]], env=environment, check=True)
 
@@ -76,36 +77,56 @@ def _pool(workers: int, tasks_each: int | None = None) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, mp_context=context, max_tasks_per_child=tasks_each)
 
 
-def _logs(options: argparse.Namespace) -> list[tuple[str, int]]:
-    """Names and seeds; seeds first, so that an interrupted run has some of every task."""
+def _missing(options: argparse.Namespace) -> dict[tuple[str, int], list[float]]:
+    """Log -> discounts that the table does not have; seeds first, so that an interrupted run has some of every task."""
     from gradientdice.experiments.control.tasks import TASKS
 
-    seeds = range(options.first, options.first + options.logs)
-    return [(name, seed) for seed in seeds for name in options.tasks or TASKS]
+    known = {tuple(row[name] for name in KEYS) for row in read_rows(options.table)}
+    found = {}
+    for seed in range(options.first, options.first + options.logs):
+        for name in options.tasks or TASKS:
+            discounts = [
+                discount
+                for discount in TASKS[name]().discounts
+                if discount < 1
+                and discount in (options.discount or [discount])
+                and _key(options, name, seed, discount) not in known
+            ]
+            if discounts:
+                found[name, seed] = discounts
+    return found
 
 
-def make_log(rows: int, keep: Path, name: str, seed: int) -> None:
-    """Makes a log that is not kept yet."""
+def _key(options: argparse.Namespace, name: str, seed: int, discount: float) -> tuple[str, ...]:
+    return name, str(options.rows), str(seed), f"{discount:g}", str(options.updates)
+
+
+def make_log(rows: int, keep: Path, log: tuple[str, int]) -> None:
+    """Makes a log, of a task and a seed, that is not kept yet."""
     from gradientdice.experiments.control.run import Cell, stored_log
     from gradientdice.experiments.control.tasks import TASKS
 
+    name, seed = log
     stored_log(TASKS[name](), Cell(name, rows, seed), keep)
 
 
 def evaluate_all(options: argparse.Namespace) -> None:
     """Runs in d3rlpy's environment."""
-    known = {tuple(row[name] for name in KEYS) for row in read_rows(options.table)}
     deadline = time.monotonic() + options.seconds if options.seconds else float("inf")
-    work = partial(answers, options, known, deadline)
+    work = partial(answers, options, deadline)
     with _pool(options.workers, None if options.shared else 1) as pool:
-        for future in as_completed([pool.submit(work, name, seed) for name, seed in _logs(options)]):
+        for future in as_completed(
+            [pool.submit(work, *log, discounts) for log, discounts in _missing(options).items()]
+        ):
             for row in future.result():
                 append_row(options.table, row)
                 print(*row.values(), flush=True)
 
 
-def answers(options: argparse.Namespace, known: set[tuple], deadline: float, name: str, seed: int) -> list[dict]:
-    """One log's rows of the table, those that are not known; none after the deadline."""
+def answers(
+    options: argparse.Namespace, deadline: float, name: str, seed: int, discounts: Sequence[float]
+) -> list[dict]:
+    """One log's rows of the table; none after the deadline."""
     import d3rlpy  # pyright: ignore[reportMissingImports]
 
     from gradientdice.experiments.control.memory import peak_memory
@@ -113,18 +134,17 @@ def answers(options: argparse.Namespace, known: set[tuple], deadline: float, nam
 
     task, found = TASKS[name](), []
     place = options.keep / f"{name}-{options.rows}-{seed}.npz"
-    for discount in task.discounts:
-        key = (name, str(options.rows), str(seed), f"{discount:g}", str(options.updates))
-        asked = discount < 1 and discount in (options.discount or task.discounts)
-        if not asked or key in known or time.monotonic() > deadline:
-            continue
+    for discount in discounts:
+        if time.monotonic() > deadline:
+            break
         prepare = stacked if options.shared else None
         with peak_memory() as memory:
             started = time.perf_counter()
             value = fitted_q(task.target, np.load(place), discount, seed, options.updates, prepare)
             seconds = time.perf_counter() - started
         costs = (None, None) if options.shared else (seconds, memory.mebibytes)
-        found.append(dict(zip(COLUMNS, (*key, value, *costs, d3rlpy.__version__), strict=True)))
+        row = (*_key(options, name, seed, discount), value, *costs, d3rlpy.__version__)
+        found.append(dict(zip(COLUMNS, row, strict=True)))
     return found
 
 
