@@ -52,7 +52,7 @@ KINDS: dict[str, tuple[Callable[[Path, Any], None], Any, Any]] = {
     ".parquet": (save_log, [0.0, 1.0, 2.0], [3.0, 4.0, 5.0]),
     ".html": (save_text, "first" * 50, "second" * 60),
     ".safetensors": (save_state, [1.0, 2.0], [3.0, 4.0]),
-    ".npy": (save_runs, [1.0, 2.0], [3.0, 4.0]),
+    ".npy": (save_runs, [1.0, 2.0, 3.0], [4.0, 5.0, 6.0]),
 }
 
 

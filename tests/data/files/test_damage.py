@@ -1,7 +1,9 @@
 """Damaged files and things that are no files: a sentence that names them, never a traceback, a hang or a wrong log."""
 
+import base64
 import io
 import os
+import re
 import zipfile
 import zlib
 from typing import Any
@@ -104,3 +106,22 @@ def test_columns_are_a_dictionary_of_names(tmp_path, columns: Any):
     gd.Transitions(**GOOD).save(tmp_path / "log.npz")
     with pytest.raises(gd.InputError, match="columns must be a dictionary"):
         gd.load(tmp_path / "log.npz", columns=columns)
+
+
+def test_names_and_metadata_that_are_damaged_together(tmp_path):
+    """Parquet has the metadata twice. Arrow reads the schema's copy, where the key is damaged here, and a name is too."""
+    path = tmp_path / "log.parquet"
+    gd.Transitions(**GOOD, episodes=[0, 0, 1]).save(path)
+    content = path.read_bytes()
+    stored = content[content.index(b"ARROW:schema") :]
+    stored = stored[stored.index(b"/////") :]
+    stored = stored[: re.match(rb"[A-Za-z0-9+/=]+", stored).end()]  # pyright: ignore[reportOptionalMemberAccess]
+    schema = base64.b64decode(stored)
+    assert schema.count(b"gradientdice") == 1
+    damaged = base64.b64encode(schema.replace(b"gradientdice", b"gradientdicf"))
+    assert len(damaged) == len(stored)
+    names, mark, rest = content.replace(stored, damaged).partition(b'{"rows"')
+    path.write_bytes(names.replace(b"episodes", b"episodet") + mark + rest)
+    for read in (gd.load, gd.scan):
+        with pytest.raises(gd.InputError, match="has another name than was written"):
+            read(path)

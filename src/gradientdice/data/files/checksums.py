@@ -68,7 +68,7 @@ def known_sums(fragment: Fragment) -> dict[str, int]:
 def require_names(path: Path, fragment: Fragment) -> None:
     """An error if a column has another name than was written: it would not be missed. One may have been dropped."""
     present, (rows, sums) = fragment.physical_schema.names, _known(fragment)
-    if rows < 0 and KEY in (fragment.physical_schema.metadata or {}):
+    if rows < 0 and KEY in _metadata(fragment):
         raise InputError(f"{path} is damaged: its metadata {KEY.decode()!r} cannot be read.")
     lost = [name for name in sums if name not in present]
     if lost and len(present) >= len(sums):
@@ -81,10 +81,17 @@ def require_names(path: Path, fragment: Fragment) -> None:
 def _known(fragment: Fragment) -> tuple[int, dict[str, int]]:
     """The number of rows and the columns' checksums as they were written; nothing if the file does not say."""
     try:
-        known = json.loads((fragment.physical_schema.metadata or {})[KEY])
+        known = json.loads(_metadata(fragment)[KEY])
         return int(known["rows"]), dict(known["checksums"])
     except (KeyError, ValueError, TypeError):
         return -1, {}
+
+
+def _metadata(fragment: Fragment) -> dict[bytes, bytes]:
+    """What the file says of itself. Parquet has it twice, in Arrow's copy of the schema too, which Arrow reads."""
+    found = fragment.physical_schema.metadata or {}
+    footer = None if KEY in found else getattr(fragment, "metadata", None)
+    return found if footer is None else footer.metadata or found
 
 
 def _crc(array: np.ndarray, before: int = 0) -> int:
