@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice.functions.rows import BlockRows
+from gradientdice.inference import bellman
 from gradientdice.inference.bellman import KernelBellmanLoss
 from gradientdice.inference.scores import HeldOut
 from gradientdice.problem.folds import Folds
@@ -64,3 +66,53 @@ def test_the_forms_give_the_judges_loss_of_every_combination(rng):
     # Each is the mean of three folds, and each fold is in three of them; squared noise stays in it.
     noise = sum(same[0] @ own @ same[0] for own in forms.own)
     assert np.sum(means) == pytest.approx(forms.loss(same)[0] + noise, rel=1e-6)
+
+
+def policy_for(discrete: bool):
+    if discrete:
+        return gd.DiscretePolicy(lambda states: np.full((len(states), 2), 0.5), 2)
+    return gd.SamplingPolicy(lambda states, rng: rng.normal(size=(len(states), 2)))
+
+
+def judge_of(data, policy):
+    return KernelBellmanLoss(data, policy, Folds.create(data, 2, 0))
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+def test_the_loss_of_an_input_is_that_of_the_kernel_matrix(rng, discrete):
+    """The mean of xᵢ xⱼ k(i, j) over pairs of different rows, for inputs whose mean and variance are known."""
+    states = rng.normal(size=(3_000, 3))
+    actions = rng.integers(0, 2, 3_000) if discrete else rng.normal(size=(3_000, 2))
+    data = gd.Transitions(5 * states + 2, actions, np.zeros(3_000), states)
+    policy = policy_for(discrete)
+    matrix = np.zeros((3_000, 3_000))
+    for kernel in bellman.test_kernels(data, policy):
+        rows = kernel.at(data.states, data.actions)
+        values = rows.base if isinstance(rows, BlockRows) else rows.values
+        matrix += values @ values.T / len(bellman.TEST_BANDWIDTHS)
+    if discrete:
+        matrix *= actions[:, None] == actions
+    np.fill_diagonal(matrix, 0.0)
+    inputs = states if discrete else np.column_stack([states, actions])
+    expected = np.mean([x @ matrix @ x for x in inputs.T]) / 3_000**2
+    judge = judge_of(data, policy)
+    assert judge.num_inputs == inputs.shape[1]
+    assert judge.of_inputs() == pytest.approx(expected, rel=0.05)
+
+
+def test_the_loss_of_an_input_does_not_depend_on_the_number_of_rows(rng):
+    found = []
+    for count in (100, 100, 100, 100, 3_000, 20_000):
+        states, actions = rng.normal(size=(count, 6)), rng.normal(size=(count, 2))
+        found.append(judge_of(gd.Transitions(states, actions, np.zeros(count), states), policy_for(False)).of_inputs())
+    assert np.mean(found[:4]) == pytest.approx(found[5], rel=0.15) and found[4] == pytest.approx(found[5], rel=0.05)
+
+
+def test_copies_weigh_as_much_in_the_loss_of_an_input_as_weights_do(rng):
+    states, actions = rng.normal(size=(400, 3)), rng.integers(0, 2, 400)
+    data, policy = gd.Transitions(states, actions, np.zeros(400), states), policy_for(True)
+    again = np.append(np.arange(400), rng.integers(0, 100, 700))
+    weighted = take(data, np.arange(400), weights=np.bincount(again))
+    found = judge_of(take(data, again), policy).of_inputs()
+    assert found == pytest.approx(judge_of(weighted, policy).of_inputs(), rel=1e-3)
+    assert abs(found / judge_of(data, policy).of_inputs() - 1) > 0.02, "and they do matter"

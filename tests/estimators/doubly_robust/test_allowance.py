@@ -5,9 +5,20 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.effort import Effort
-from gradientdice.estimators.doubly_robust.allowance import lacking_ratio, unexplained_share
+from gradientdice.estimators.doubly_robust.allowance import (
+    FEW_INPUTS,
+    IN_MEAN_SQUARE,
+    SIGNIFICANT,
+    lacking_in_mean_square,
+    lacking_ratio,
+    unexplained_share,
+)
+from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
 from gradientdice.estimators.doubly_robust.search import FunctionSearch, searching
+from gradientdice.inference.bellman import KernelBellmanLoss
 from gradientdice.inference.room import margin
+from gradientdice.policies import Policy
+from gradientdice.problem.problem import Problem
 from problems import known
 
 
@@ -26,6 +37,72 @@ def test_a_ratio_with_a_significant_loss_is_not_believed_about_its_mass():
     assert lacking_ratio(0.2, 0.1, -0.2) == pytest.approx(5 * believed), "no ratio is negative"
     significant = lacking_ratio(0.101, 0.001, 0.2)
     assert significant == pytest.approx(5 * believed), "at most all of it"
+
+
+def test_the_bound_in_mean_square():
+    size = lacking_in_mean_square(0.06, 0.01, 1.0, input_loss=0.01, square=100.0)
+    assert size == pytest.approx(IN_MEAN_SQUARE * 2), "the root of 4 times an input's"
+    assert lacking_in_mean_square(0.06, 0.01, 1.0, 0.01, 1.0) == pytest.approx(size / 2), "at most the residual's own"
+    assert lacking_in_mean_square(0.02, 0.01, 1.0, 0.01, 100.0) == 0, "twice its noise is not significant"
+    assert lacking_in_mean_square(0.06, 0.01, 0.1, 0.01, 100.0) == pytest.approx(0.6 * size), "of 0.6 of the mass"
+
+
+def missed_log(inputs: int, rows: int = 1_500) -> gd.Transitions:
+    """Rewards that kernel features miss, as held-out rows show: with many inputs, as simple a one as a sum."""
+    rng = np.random.default_rng(0)
+    states, actions = rng.normal(size=(rows, inputs - 1)), rng.normal(size=(rows, 1))
+    rewards = np.exp(3 * states[:, 0]) if inputs <= FEW_INPUTS else states.sum(axis=1)
+    return gd.Transitions(states, actions, rewards, 0.5 * states, initial_states=states[:200])
+
+
+def chosen_without_networks(data: gd.Transitions, policy: Policy) -> tuple[Problem, FunctionSearch]:
+    problem = Problem(data, policy, seed=0, search=searching(0.5), effort=Effort.QUICK)
+    assert isinstance(problem.chosen, FunctionSearch)
+    return problem, problem.chosen
+
+
+@pytest.mark.parametrize("inputs", [3, 6])
+def test_without_networks_many_inputs_widen_the_interval(inputs):
+    """The policy is asked, or was asked before: that makes no difference."""
+    data = missed_log(inputs)
+    asked = gd.SamplingPolicy(lambda states, rng: states[:, :1])
+    known = gd.LoggedPolicy(next_actions=data.next_states[:, None, :1], initial_actions=data.states[:200, None, :1])
+    for policy in (asked, known):
+        problem, search = chosen_without_networks(data, policy)
+        found = search.chosen
+        loss, noise = found.loss / FOLDS, found.noise / FOLDS
+        judge = KernelBellmanLoss(data, policy, problem.folds(FOLDS))
+        influence = found.answer.influence
+        assert judge.num_inputs == inputs and influence is not None and loss > SIGNIFICANT * noise
+        few = lacking_ratio(loss, noise, float(influence.ratio.mean()))
+        square = float(np.mean(influence.residual**2))
+        many = lacking_in_mean_square(loss, noise, float(influence.ratio.mean()), judge.of_inputs(), square)
+        expected = few if inputs <= FEW_INPUTS else many
+        assert many > few > 0 and found.lacking == pytest.approx(expected, rel=1e-6)
+        assert len(search.cautions) == (inputs > FEW_INPUTS)
+
+
+def test_many_inputs_without_networks_are_not_trusted(rng):
+    """Rewards that are easy to predict: nothing else speaks against the answer."""
+    states = rng.normal(size=(2_000, 5))
+    actions = rng.integers(0, 2, 2_000)
+    data = gd.Transitions(states, actions, rng.normal(size=2_000), rng.normal(size=(2_000, 5)), initial_states=states)
+    policy = gd.DiscretePolicy(lambda states: np.full((len(states), 2), 0.5), 2)
+    estimate = gd.evaluate(data, policy, discount=0.5, effort="quick")
+    assert str(estimate.verdict) == "caution" and any("of 5 inputs" in reason for reason in estimate.reasons)
+
+
+def test_with_one_action_the_log_is_the_policys_own(rng):
+    """As that of the behaviour is, whose value has no networks: more inputs do not widen its interval."""
+    states = rng.normal(size=(1_500, 6))
+    data = gd.Transitions(
+        states, np.zeros(1_500, int), np.abs(states).sum(axis=1) ** 3, 0.5 * states, initial_states=states[:200]
+    )
+    _, search = chosen_without_networks(data, gd.DiscretePolicy(lambda states: np.ones((len(states), 1)), 1))
+    found = search.chosen
+    assert found.answer.ratio is not None
+    expected = lacking_ratio(found.loss / FOLDS, found.noise / FOLDS, float(found.answer.ratio.mean()))
+    assert found.lacking == pytest.approx(expected, rel=1e-6) and expected > 0 and not search.cautions
 
 
 def test_the_share_of_the_way_to_another_q():

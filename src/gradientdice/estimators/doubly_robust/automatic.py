@@ -56,6 +56,7 @@ class Automatic:
             evidence=fit_evidence(problem, self.discount, chosen.answer, chosen.loss, chosen.noise),
             method=f"doubly robust GradientDICE(discount={self.discount:g}), cross-fitted",
             notes=(),
+            cautions=search.cautions,
         )
 
 

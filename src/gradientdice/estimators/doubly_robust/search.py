@@ -24,6 +24,7 @@ import numpy as np
 
 from gradientdice.accelerator import in_thread
 from gradientdice.effort import Effort
+from gradientdice.estimators.doubly_robust.allowance import FEW_INPUTS
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
 from gradientdice.estimators.doubly_robust.learners import (
     Learners,
@@ -60,6 +61,11 @@ MODEL_FOLDS = 2
 BIAS_AVERSION = 2.0
 # A loss within this many standard deviations of its noise from the smallest is not significantly larger.
 NOISE = 2.0
+# Held-out rows do not always show what kernel features of so many inputs miss: see `allowance.py`.
+MANY_INPUTS = (
+    "kernel features alone, of {} inputs, often miss what matters: normal effort, with a policy that can be asked "
+    "anywhere, learns networks too"
+)
 # A candidate for Q with less than this share of the combination is not worth a note.
 NOTED_SHARE = 0.05
 
@@ -73,12 +79,14 @@ class FunctionSearch:
         functions: for estimators that whiten features: the same kind of features, of which directions are dropped in
             place of a ridge.
         model_notes: what the reader should know of the learned model, if there is one.
+        cautions: reasons to doubt the answer, whatever the diagnostics say.
         pair: the chosen candidate's ratio and Q as functions of any row; None unless they were asked for.
     """
 
     candidates: tuple[Candidate, ...]
     functions: RandomFourier
     model_notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
     pair: LinearPair | None = None
 
     @property
@@ -165,17 +173,21 @@ def search_functions(
         give_back_freed_memory()
         advance(1)
         judge = judging()
+        # With one action the log is the policy's own, and there is little that a ratio could lack.
+        crowded = model is None and judge.num_inputs > FEW_INPUTS and num_actions_of(policy) != 1
+        input_loss = judge.of_inputs() if crowded else None
         for number, path in enumerate(paths):
             models, fitted = () if model is None else model.by_discount[number], fits[number]
             values = ValueCandidates.of(data, folds, path, models, fitted)
             forms = judge.forms(values.residual)
             own = None if model is None else OwnValue.of(model, number)
-            trial = Trial(problem, functions, path, values, forms, own)
+            trial = Trial(problem, functions, path, values, forms, own, input_loss)
             candidates = tuple(trial.candidate(ridge) for ridge in range(len(path.ridges)))
             notes = (without_networks(problem),) if model is None else model.notes(number)
             if fit is not None and fitted is None:
                 notes = (*notes, "fitted Q evaluation gave no Q: it diverged, or the log is too large for it")
-            search = FunctionSearch(candidates, _whitened(functions, policy, path, forms), notes)
+            cautions = (MANY_INPUTS.format(judge.num_inputs),) if crowded else ()
+            search = FunctionSearch(candidates, _whitened(functions, policy, path, forms), notes, cautions)
             if pairs:
                 networks = [*models, *([] if fitted is None else [fitted])]
                 search = replace(search, pair=linear_pair(log, path, networks, search.chosen))

@@ -13,6 +13,7 @@ from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.allowance import (
     SIMULATED_LACKING,
     SPREAD,
+    lacking_in_mean_square,
     lacking_ratio,
     unexplained_share,
 )
@@ -77,7 +78,17 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What the ridges of one discount share."""
+    """What the ridges of one discount share.
+
+    Attributes:
+        problem: the log and the policy.
+        functions: the features.
+        path: ratios and Qs of all ridges.
+        values: the candidates for Q.
+        forms: of their kernel Bellman loss.
+        own: what a learned model says by itself; None without one.
+        input_loss: the loss of a residual that is an input with variance 1; None where the allowance does not need it.
+    """
 
     problem: Problem
     functions: RandomFourier
@@ -85,6 +96,7 @@ class Trial:
     values: ValueCandidates
     forms: BellmanForms
     own: OwnValue | None
+    input_loss: float | None = None
 
     @property
     def is_simulated(self) -> bool:
@@ -109,7 +121,12 @@ class Trial:
         value, shares = self._combined(self.values.combined(data, folds, ratio, weights))
         loss, noise = self.forms.loss(weights)
         mass = float(np.average(shares.ratio, weights=data.row_weights))
-        distances, lacking = self._distances(ratio, value), lacking_ratio(loss / FOLDS, noise / FOLDS, mass)
+        distances = self._distances(ratio, value)
+        lacking = lacking_ratio(loss / FOLDS, noise / FOLDS, mass)
+        if self.input_loss is not None:
+            square = float(np.average(shares.residual**2, weights=data.row_weights))
+            in_square = lacking_in_mean_square(loss / FOLDS, noise / FOLDS, mass, self.input_loss, square)
+            lacking = max(lacking, in_square)
         undirected = SPREAD * self.own.spread if self.own is not None and distances else 0.0
         if apart:
             undirected, lacking = max(undirected, SIMULATED_LACKING * lacking), 0.0

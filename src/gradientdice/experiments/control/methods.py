@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from gradientdice.data.transitions import Transitions
+from gradientdice.effort import Effort
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.estimators.doubly_robust.learners import learners_for
 from gradientdice.estimators.doubly_robust.search import search_functions, searching
@@ -70,10 +71,12 @@ def answer_each(
     ]
 
 
-def default_answers(data: Transitions, policy: Policy, discounts: Sequence[float], seed: int) -> list[Answered]:
+def default_answers(
+    data: Transitions, policy: Policy, discounts: Sequence[float], seed: int, effort: Effort = Effort.NORMAL
+) -> list[Answered]:
     """The library's default; discounts share the passes over the log and the learned model."""
     started = time.perf_counter()
-    problem = Problem(data, policy, seed=seed)
+    problem = Problem(data, policy, seed=seed, effort=effort)
     searches = search_functions(problem, discounts, learners_for(problem))
     shared = (time.perf_counter() - started) / len(discounts)
     answered = []

@@ -118,11 +118,11 @@ def answers(cell: Cell, logs: Path, chosen: Sequence[str] | None = None) -> list
     rows = []
     for name, method in methods().items():
         if chosen is None or name in chosen:
-            rows += _rows(name, method, task, cell, data)
+            rows += answer_rows(name, method, task, cell, data)
     return rows
 
 
-def _rows(name: str, method: Method, task: Task, cell: Cell, data: Transitions) -> list[dict[str, Any]]:
+def answer_rows(name: str, method: Method, task: Task, cell: Cell, data: Transitions) -> list[dict[str, Any]]:
     """One method's rows; a method that refuses the log has rows that say so."""
     found: Sequence[Answered | None]
     note = ""
