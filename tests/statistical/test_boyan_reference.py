@@ -7,12 +7,13 @@ from gradientdice.experiments.boyan.analysis import select
 from gradientdice.experiments.boyan.grid import DISCOUNTS, FULL, PAPER
 from gradientdice.experiments.boyan.reference import REFERENCE
 from gradientdice.experiments.boyan.run import run
+from gradientdice.experiments.frames import rows_where
 
 
 @pytest.mark.slow
 def test_final_errors_agree_with_an_independent_trial(tmp_path):
     _, tables = run(tmp_path / "boyan", FULL)
-    chosen = select(tables.runs[tables.runs["study"] == PAPER])
+    chosen = select(rows_where(tables.runs, study=PAPER))
     distances = []
     for (representation, learner), expected in REFERENCE.items():
         rows = chosen[(chosen["representation"] == representation) & (chosen["learner"] == learner)].set_index(
