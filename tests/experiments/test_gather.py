@@ -41,7 +41,7 @@ def test_a_newer_answer_replaces_the_one_that_is_known():
 
 def test_a_table_is_the_same_to_the_bit_and_grows(tmp_path):
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
-    first.write_text("\n".join(lines(answer("chain", 0, "a", 1.25))))
+    first.write_text("\n".join(lines(answer("chain", 0, "a", 0.37361133933627544))))
     second.write_text("\n".join(lines(answer("chain", 1, "a", 0.1))))
     together, apart, after = (tmp_path / f"{name}.csv.gz" for name in ("together", "apart", "after"))
     gather.main(["ranking", str(together), "--lines", str(first), str(second)])
@@ -49,7 +49,7 @@ def test_a_table_is_the_same_to_the_bit_and_grows(tmp_path):
     gather.main(["ranking", str(after), "--lines", str(first)])
     gather.main(["ranking", str(after), "--lines", str(second)])
     assert together.read_bytes() == apart.read_bytes() == after.read_bytes()
-    assert np.array_equal(pd.read_csv(after)["value"], [1.25, 0.1])
+    assert np.array_equal(gather.read_answers(after)["value"], [0.37361133933627544, 0.1])
 
 
 def test_answers_on_control_tasks_have_the_truth_that_is_known_now(tmp_path):
@@ -58,7 +58,7 @@ def test_answers_on_control_tasks_have_the_truth_that_is_known_now(tmp_path):
     row = {**old, "truth": 7.0, "true_behavior": 6.0, "running_error": 5.0}
     new.write_text("\n".join(lines(row)), encoding="utf-8")
     gather.main(["control", str(table), "--lines", str(new)])
-    (found,) = records(pd.read_csv(table))
+    (found,) = records(gather.read_answers(table))
     known = truths()["cart-pole"][0.99]
     assert found["value"] == 0.9 and (found["truth"], found["true_behavior"]) == (known.value, known.behavior)
     assert found["running_error"] == pytest.approx(known.step_error / 1_000**0.5)

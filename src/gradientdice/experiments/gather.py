@@ -72,6 +72,14 @@ def with_costs(frame: pd.DataFrame, measured: Sequence[dict[str, Any]], keys: Se
     return gathered(None, rows + list(whole.values()), keys)
 
 
+def read_answers(table: Path) -> pd.DataFrame:
+    """A table as it was written, to the bit."""
+    # From version 3.1 on pandas does that by itself, and deprecates the argument; before, the last digit may be another.
+    version = tuple(int(part) for part in pd.__version__.split(".")[:2])
+    exact: dict[str, Any] = {} if version >= (3, 1) else {"float_precision": "round_trip"}
+    return pd.read_csv(table, **exact)
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Gathers, and writes."""
     parser = argparse.ArgumentParser(description="Gathers answers of several machines and writes the results page.")
@@ -84,7 +92,7 @@ def main(words: Sequence[str] | None = None) -> None:
     given = parser.parse_args(words)
     keys = KEYS[given.experiment]
     new = _answers(given.shared, keys, costs=False) + _answers(given.lines, keys)
-    known = pd.read_csv(given.table) if given.table.exists() else None
+    known = read_answers(given.table) if given.table.exists() else None
     frame = gathered(known, new, keys)
     if measured := _answers(given.costs, keys):
         frame = with_costs(frame, measured, keys)
@@ -100,7 +108,7 @@ def main(words: Sequence[str] | None = None) -> None:
     experiment = EXPERIMENTS[given.experiment]
     steps = experiment.load()
     # The page is made of what is in the file.
-    frame = pd.read_csv(given.table)
+    frame = read_answers(given.table)
     with TemporaryDirectory() as folder:
         figures = steps.draw(ResultStore(Path(folder), given.experiment, {}), frame)
         write_page(experiment, given.page, steps.context(frame, steps.full), figures)
