@@ -74,7 +74,7 @@ def with_costs(frame: pd.DataFrame, measured: Sequence[dict[str, Any]], keys: Se
 
 def read_answers(table: Path) -> pd.DataFrame:
     """A table as it was written, to the bit."""
-    # From version 3.1 on pandas does that by itself, and deprecates the argument; before, the last digit may be another.
+    # From version 3.1 on pandas does so by itself, and deprecates the argument; before, the last digit may be another.
     version = tuple(int(part) for part in pd.__version__.split(".")[:2])
     exact: dict[str, Any] = {} if version >= (3, 1) else {"float_precision": "round_trip"}
     return pd.read_csv(table, **exact)
