@@ -5,7 +5,8 @@
 By default on the tasks that methods are developed on. Errors and half-widths are in units of the gap between the
 target's value and the behaviour's, as on the page of the suite; a cell is a task and a discount. Logs are kept in the
 folder given by --keep, and answers in the file given by --answers, one JSON line for each log: what is there is not
-computed again, so that another version of the library needs another file. Seconds are per log and discount in processes that share the machine: they compare efforts, no more.
+computed again, so that another version of the library needs another file. Seconds are per log and discount in processes
+that share the machine: they compare efforts, no more.
 """
 
 from __future__ import annotations
