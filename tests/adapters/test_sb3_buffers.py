@@ -123,7 +123,7 @@ def test_a_rollout_buffer(name):
 
         def _on_rollout_end(self):
             seen["before"] = gd.load(
-                self.model.rollout_buffer, ends="truncated" if name == "Pendulum-v1" else "terminated"
+                self.model.rollout_buffer, episode_ends="truncated" if name == "Pendulum-v1" else "terminated"
             )
 
     with pytest.raises(gd.InputError, match="does not say whether its episodes ended"):
@@ -132,7 +132,7 @@ def test_a_rollout_buffer(name):
     for tape in tapes:
         tape.rows.clear()
     model.learn(256, callback=Look())
-    after = gd.load(model, ends="truncated" if name == "Pendulum-v1" else "terminated")
+    after = gd.load(model, episode_ends="truncated" if name == "Pendulum-v1" else "terminated")
     columns = [np.concatenate(parts) for parts in zip(*(tape.columns() for tape in tapes), strict=True)]
     over = columns[4] | columns[5]
     last = np.append(np.diff(np.repeat([0, 1], 128)) != 0, True)

@@ -15,6 +15,8 @@ from gradientdice.cli.options import (
     Discount,
     Discounts,
     EffortOption,
+    EpisodeEnds,
+    Episodes,
     Force,
     Json,
     Log,
@@ -53,6 +55,8 @@ def evaluate(
     scan: Scan = False,
     scheduler: Scheduler = None,
     checkpoint: Checkpoint = None,
+    episode_ends: EpisodeEnds = None,
+    episodes: Episodes = None,
 ) -> None:
     """The value of a policy from a log, with an interval and a verdict; a curve over several discounts."""
     import gradientdice as gd
@@ -73,7 +77,7 @@ def evaluate(
     discounts = require_discounts(discount)
     if report is not None:
         require_free(report, force=force)
-    reading = Reading(log, column, scan, scheduler, checkpoint)
+    reading = Reading(log, column, scan, scheduler, checkpoint, episode_ends, episodes)
     intervals = Intervals(methods[interval](), require_confidence(confidence))
     problem = None
     with reading.opened() as data:
@@ -115,11 +119,13 @@ def compare(
     scan: Scan = False,
     scheduler: Scheduler = None,
     checkpoint: Checkpoint = None,
+    episode_ends: EpisodeEnds = None,
+    episodes: Episodes = None,
 ) -> None:
     """Every estimator on one log, side by side, ranked by held-out Bellman loss and precision."""
     import gradientdice as gd
 
-    reading = Reading(log, column, scan, scheduler, checkpoint)
+    reading = Reading(log, column, scan, scheduler, checkpoint, episode_ends, episodes)
     with reading.opened() as data:
         options = {"confidence": confidence, "effort": effort, "checkpoint": checkpoint}
         table = gd.compare(data, reading.policy(policy), _estimators(discount), **options)

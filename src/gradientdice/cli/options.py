@@ -39,6 +39,18 @@ Columns = Annotated[
         "it does not have; may be given several times.",
     ),
 ]
+EpisodeEnds = Annotated[
+    str | None,
+    typer.Option(
+        "--episode-ends", help="'terminated' or 'truncated': what last rows of episodes are, where no column says so."
+    ),
+]
+Episodes = Annotated[
+    str | None,
+    typer.Option(
+        "--episodes", help="Of a folder: 'per file' if each file numbers its episodes anew, or 'across files'."
+    ),
+]
 Confidence = Annotated[float, typer.Option("--confidence", help="Of the interval.")]
 EffortOption = Annotated[Effort, typer.Option("--effort", help="How much work the answer may take.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -46,11 +58,13 @@ Report = Annotated[Path | None, typer.Option("--report", help="Write an HTML rep
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 
 
-def read_log(log: Path, columns: list[str] | None) -> Transitions:
+def read_log(
+    log: Path, columns: list[str] | None, episode_ends: str | None = None, episodes: str | None = None
+) -> Transitions:
     """The log; what was guessed about it is said in a line each, beside the answer."""
     from gradientdice.data.datasets import load
 
-    data = load(log, columns=column_names(columns))
+    data = load(log, columns=column_names(columns), episode_ends=episode_ends, episodes=episodes)
     for note in data.notes:
         typer.echo(f"{log.name}: {note}.", err=True)
     return data

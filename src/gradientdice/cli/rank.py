@@ -16,6 +16,8 @@ from gradientdice.cli.options import (
     Discount,
     Discounts,
     EffortOption,
+    EpisodeEnds,
+    Episodes,
     Force,
     Json,
     Log,
@@ -59,6 +61,8 @@ def rank(
     scan: Scan = False,
     scheduler: Scheduler = None,
     checkpoint: Checkpoint = None,
+    episode_ends: EpisodeEnds = None,
+    episodes: Episodes = None,
 ) -> None:
     """Several policies on one log: values, differences to a baseline, and which may be the best."""
     import gradientdice as gd
@@ -66,7 +70,7 @@ def rank(
     if report is not None and len(discount) > 1:
         raise InputError("--report is for one discount: leave it out, or give --discount once.")
     _require_free(report, force=force)
-    reading = Reading(log, column, scan, scheduler, checkpoint)
+    reading = Reading(log, column, scan, scheduler, checkpoint, episode_ends, episodes)
     policies = _policies(policy, reading)
     options = {"baseline": baseline, "confidence": confidence, "effort": effort, "checkpoint": checkpoint}
     with reading.opened() as data:
@@ -93,12 +97,14 @@ def select(
     scan: Scan = False,
     scheduler: Scheduler = None,
     checkpoint: Checkpoint = None,
+    episode_ends: EpisodeEnds = None,
+    episodes: Episodes = None,
 ) -> None:
     """The policy to deploy, or the baseline if none is shown to be better."""
     import gradientdice as gd
 
     _require_free(report, force=force)
-    reading = Reading(log, column, scan, scheduler, checkpoint)
+    reading = Reading(log, column, scan, scheduler, checkpoint, episode_ends, episodes)
     policies = _policies(policy, reading)
     options = {"baseline": baseline, "confidence": confidence, "effort": effort, "checkpoint": checkpoint}
     with reading.opened() as data:

@@ -44,6 +44,8 @@ class Reading:
         scan: whether it is read in batches.
         scheduler: a Dask scheduler's address; None reads here.
         checkpoint: where passes write as they go; None for nowhere.
+        episode_ends: the value of --episode-ends.
+        episodes: the value of --episodes.
     """
 
     log: Path
@@ -51,23 +53,27 @@ class Reading:
     scan: bool = False
     scheduler: str | None = None
     checkpoint: Path | None = None
+    episode_ends: str | None = None
+    episodes: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("scheduler", "checkpoint"):
             if getattr(self, name) is not None and not self.scan:
                 raise InputError(f"--{name} is for logs that are read in batches: add --scan.")
+        if self.scan and self.episode_ends is not None:
+            raise InputError("--episode-ends is for logs that are loaded: leave --scan out, or write a column of ends.")
 
     @contextmanager
     def opened(self) -> Iterator[Transitions | ScannedLog]:
         """The log, in memory or scanned; a connection to a cluster is closed at the end."""
         if not self.scan:
-            yield read_log(self.log, self.columns)
+            yield read_log(self.log, self.columns, self.episode_ends, self.episodes)
             return
         from gradientdice.data.scan import scan
 
         names: dict[str, Any] = column_names(self.columns)
         with nullcontext() if self.scheduler is None else _connected(self.scheduler) as client:
-            yield scan(self.log, columns=names, client=client)
+            yield scan(self.log, columns=names, client=client, episodes=self.episodes)
 
     def policy(self, specification: str) -> Policy:
         """The policy that a specification names."""

@@ -10,12 +10,17 @@ from gradientdice.errors import InputError, first_bad_row
 REQUIRED = ("states", "actions", "rewards", "next_states")
 # The fields that are arrays, in the order of `Transitions`.
 ARRAYS = (*REQUIRED, "initial_states", "terminated", "truncated", "episodes", "weights", "behavior_log_probs")
-# The words that a log may have, of codes and of the numbers in vectors, and the field that each is about.
+# Orders the rows of an episode while a log is read; it is no field of a log.
+STEPS = "steps"
+FLAGS = ("terminated", "truncated")
+# What is known of rows that were dropped, as files keep it.
+DROPPED = "dropped_rows"
+# Words that a log may have, of codes, of the numbers in vectors and of dropped rows, and the field of each.
 BOOKS = {
-    "action_names": "actions", "state_names": "states", "action_columns": "actions", "state_columns": "states"
+    "action_names": "actions", "state_names": "states", "action_columns": "actions", "state_columns": "states",
+    DROPPED: "rewards",
 }  # fmt: skip
 _FLOAT = ("rewards", "weights", "behavior_log_probs")
-_BOOL = ("terminated", "truncated")
 _WORDS = {"true": True, "t": True, "yes": True, "y": True, "1": True} | {
     "false": False, "f": False, "no": False, "n": False, "0": False
 }  # fmt: skip
@@ -34,7 +39,7 @@ def as_field(name: str, value: object, *, copy: bool = True) -> np.ndarray:
         raise InputError(f"{name} must be an array with one row per transition, not the single value {value!r:.40}.")
     if name in _FLOAT:
         return as_floats(name, array, copy=False)
-    if name in _BOOL:
+    if name in FLAGS:
         return _as_flags(name, array)
     if name == "episodes":
         return _as_episodes(array)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from gradientdice.arrays import as_numbers, require_moderate
 from gradientdice.data.digest import log_digest
+from gradientdice.data.dropped import Dropped
 from gradientdice.data.fields import ARRAYS, REQUIRED, as_column_names, as_field, as_names, as_next_states
 from gradientdice.data.sequence import time_order
 from gradientdice.data.summary import summary
@@ -48,6 +49,7 @@ class Transitions:
         action_columns: the name of each number of an action, for reports; None where none is known.
         state_columns: the same for states.
         notes: what a reader of the log guessed or changed, in phrases.
+        dropped_rows: what is known of rows that a reader dropped, if it dropped any.
 
     Example:
         >>> import gradientdice as gd
@@ -77,6 +79,7 @@ class Transitions:
     action_columns: tuple[str, ...] | None = None
     state_columns: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
+    dropped_rows: Dropped | None = None
     # Whether a log in which every weight is 0 is refused.
     needs_counted_rows: ClassVar[bool] = True
     # Whether arrays that somebody else can write are copied.
@@ -102,6 +105,7 @@ class Transitions:
             action_columns: Sequence[str] | ArrayLike | None = None,
             state_columns: Sequence[str] | ArrayLike | None = None,
             notes: Sequence[str] | ArrayLike = (),
+            dropped_rows: Dropped | Sequence[str] | ArrayLike | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -307,3 +311,5 @@ class Transitions:
         if not isinstance(self.notes, (list, tuple)) or not all(isinstance(note, str) for note in self.notes):
             raise InputError(f"notes must be a tuple of phrases, not {self.notes!r:.60}.")
         object.__setattr__(self, "notes", tuple(self.notes))
+        if not (self.dropped_rows is None or isinstance(self.dropped_rows, Dropped)):
+            object.__setattr__(self, "dropped_rows", Dropped.read(self.dropped_rows))

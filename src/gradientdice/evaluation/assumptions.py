@@ -11,6 +11,7 @@ from gradientdice.inference.copied import copied_rows
 from gradientdice.inference.gaps import gap_check
 from gradientdice.inference.late_actions import late_actions_check
 from gradientdice.inference.markov import whole_state_checks
+from gradientdice.inference.recorded_ends import dropped_rows_check, unrecorded_ends_check
 from gradientdice.inference.shifted import shifted_checks
 from gradientdice.inference.tails import tail_check
 from gradientdice.inference.units import starts_check, units_check
@@ -43,6 +44,18 @@ def _columns(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable
     return problem.once_for_log(("columns",), found)
 
 
+def _ends(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
+    """Whether the log says how its episodes end, where more than one step counts."""
+    found = problem.once_for_log(("ends",), lambda: unrecorded_ends_check(problem.data))
+    return [] if found is None or estimator.discount == 0 else [found]
+
+
+def _dropped(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
+    """Whether outcomes were lost with rows that had to be dropped."""
+    found = dropped_rows_check(problem.data)
+    return [] if found is None else [found]
+
+
 def _copies(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
     """Whether rows are there several times."""
     return problem.once_for_log(("copies",), lambda: copied_rows(problem.data))
@@ -73,7 +86,7 @@ def repeats(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[
 # `problem.once_for_log`, since `compare` asks for every estimator's answer and `rank` for every policy's.
 Test = Callable[[Problem, Estimator, Answer], Iterable[Check]]
 # Those that look at rows and at what comes before and after them: a part of a large log shows as much.
-ROW_TESTS: tuple[Test, ...] = (_whole_state, _next_states, _columns, _copies)
+ROW_TESTS: tuple[Test, ...] = (_whole_state, _next_states, _columns, _ends, _dropped, _copies)
 TESTS: tuple[Test, ...] = (*ROW_TESTS, _enough_observations, repeats)
 
 

@@ -50,9 +50,12 @@ class SamplingPolicy:
         require_moderate("The policy's actions", actions)
         return actions
 
+    def returned(self, states: Num[np.ndarray, "n ..."], rng: np.random.Generator) -> Any:
+        """The function's own answer for these states, unchecked: numbers, codes or words."""
+        return self.function(states, _key(rng) if self.jax else rng)
+
     def _actions(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        given = self.function(states, _key(rng) if self.jax else rng)
-        actions = as_numbers("The policy's actions", given)
+        actions = as_numbers("The policy's actions", self.returned(states, rng))
         if actions.ndim not in (1, 2) or len(actions) != len(states):
             raise InputError(
                 f"The policy returned actions of shape {actions.shape} for {len(states)} states; "

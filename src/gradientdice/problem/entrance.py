@@ -80,8 +80,10 @@ def require_numbered_states(data: Transitions, policy: Policy) -> None:
 def in_the_policys_words(data: Transitions, policy: Policy) -> Transitions:
     """The log with its actions numbered as the policy numbers them, where both have words for them."""
     words = policy.action_names if isinstance(policy, DiscretePolicy) else None
-    if words is None or data.action_names is None or words == data.action_names:
+    if words is None or words == data.action_names:
         return data
+    if data.action_names is None:
+        return _by_number(data, words)
     unknown = sorted(set(data.action_names) - set(words))
     if unknown:
         raise InputError(
@@ -90,6 +92,24 @@ def in_the_policys_words(data: Transitions, policy: Policy) -> Transitions:
         )
     codes = np.array([words.index(word) for word in data.action_names])
     return replace(data, actions=codes[data.actions], action_names=words)
+
+
+def _by_number(data: Transitions, words: tuple[str, ...]) -> Transitions:
+    """The log with its codes as the policy has them, where the policy's words are whole numbers: these are the codes.
+
+    Other words say nothing of the codes, which are then the places of the words.
+    """
+    if not all(word.isdecimal() for word in words) or data.actions.ndim != 1 or data.actions.dtype.kind not in "iu":
+        return data
+    place = {int(word): column for column, word in enumerate(words)}
+    codes, index = np.unique(data.actions, return_inverse=True)
+    unknown = [int(code) for code in codes if int(code) not in place]
+    if unknown:
+        raise InputError(
+            f"The log has the action {unknown[0]}, which the policy does not know; it knows {list(words)[:10]}. Number "
+            "them alike, or leave such rows out."
+        )
+    return replace(data, actions=np.array([place[int(code)] for code in codes])[index], action_names=words)
 
 
 def require_functions(functions: object, name: str = "functions") -> None:

@@ -40,6 +40,7 @@ from gradientdice.problem.entrance import (
 )
 from gradientdice.problem.folds import Folds, fold_moments
 from gradientdice.problem.logged import require_logged_actions, require_logged_features
+from gradientdice.problem.meeting import over_logged_actions, require_function
 from gradientdice.problem.moments import Moments
 from gradientdice.problem.places import Places
 from gradientdice.problem.stream import CACHE_BYTES, CHUNK_ROWS, LogDesign, SharedFeatures
@@ -107,6 +108,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         require_types(self.data, self.policy)
+        object.__setattr__(self, "policy", over_logged_actions(self.data, self.policy, self.functions))
         object.__setattr__(self, "data", in_the_policys_words(self.data, self.policy))
         require_functions(self.functions)
         require_numbered_states(self.data, self.policy)
@@ -123,6 +125,7 @@ class Problem:
                 "multiply the value by it."
             )
         object.__setattr__(self, "_given", self.functions)
+        require_function(self.data, self.policy, self.functions)
         if self.functions is None:
             object.__setattr__(self, "functions", table_for(self.data, self.policy))
         # Asked for here, so that a log that lacks what the policy does is refused before any work.

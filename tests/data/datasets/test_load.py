@@ -165,8 +165,8 @@ class TestSources:
             gd.load([1, 2, 3])
         with pytest.raises(gd.InputError, match=r"csv= is for CSV files"):
             gd.load(log(), csv=gd.CSV())
-        with pytest.raises(gd.InputError, match=r"ends= is for rollout buffers"):
-            gd.load(log(), ends="terminated")
+        with pytest.raises(gd.InputError, match=r'episode_ends must be "terminated" or "truncated"'):
+            gd.load(log(), episode_ends="done")
 
 
 class TestNames:
@@ -245,8 +245,9 @@ class TestEnds:
         np.testing.assert_array_equal(data.states, truth.states[keep])
         np.testing.assert_array_equal(data.next_states[going_on], truth.next_states[keep][going_on])
         np.testing.assert_array_equal(known(data.terminated), known(truth.terminated)[keep])
-        # What is left of an episode that a time limit cut is still cut, one row earlier.
-        assert known(data.truncated).sum() == known(truth.truncated).sum()
+        # What is left of an episode that a time limit cut is still cut, one row earlier; of others nothing says why.
+        expected = known(truth.truncated).sum() if "truncated" in columns else 0
+        assert known(data.truncated).sum() == expected
         assert any("10 rows at time limits" in note for note in data.notes)
         np.testing.assert_array_equal(known(data.start_states), known(truth.start_states))
 
@@ -343,10 +344,11 @@ class TestWords:
             assert again.action_names == data.action_names
             np.testing.assert_array_equal(again.actions, data.actions)
 
-    def test_words_that_are_numbers_keep_their_order(self):
+    def test_numbers_that_arrive_as_text_are_numbers(self):
         words = [str(number) for number in (10, 2, 1, 10)]
-        data = gd.load({"obs": [1.0] * 4, "next_obs": [1.0] * 4, "action": words, "reward": [0.0] * 4})
-        assert data.action_names == ("1", "2", "10") and data.actions.tolist() == [2, 1, 0, 2]
+        data = gd.load({"obs": [1.0] * 4, "next_obs": [1.0] * 4, "action": words, "reward": ["0", " .5", "+1", "-2e0"]})
+        assert data.action_names is None and data.actions.tolist() == [10, 2, 1, 10]
+        assert data.rewards.tolist() == [0.0, 0.5, 1.0, -2.0]
 
     @pytest.mark.parametrize("suffix", ["parquet", "csv"])
     def test_nothing_follows_an_end(self, tmp_path, suffix):

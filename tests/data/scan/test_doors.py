@@ -209,4 +209,4 @@ def test_every_column_is_the_one_that_was_written(tmp_path, batch_rows):
 def test_types_that_are_widened_have_no_checksum(tmp_path):
     for name, kind in (("a", np.int8), ("b", np.int64)):
         with_fields(DATA, states=DATA.states.astype(kind)).save(tmp_path / f"{name}.parquet")
-    assert len(gd.scan(tmp_path).sample) == 2 * len(DATA)
+    assert len(gd.scan(tmp_path, episodes="per file").sample) == 2 * len(DATA)

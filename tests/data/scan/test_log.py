@@ -123,7 +123,8 @@ def test_a_missing_column_is_named():
     ("given", "message"),
     [
         ({"columns": {"states": ["x", "y"]}}, "one column per field"),
-        ({"columns": {"steps": "t"}}, "one column per field"),
+        ({"columns": {"steps": "t"}}, "no column 't'"),
+        ({"episodes": "per file"}, "several Parquet files"),
         ({"columns": {"reward": "r"}}, "no field of a log"),
         ({"columns": {"rewards": None}}, "rewards"),
         ({"filter": "episodes < 3"}, "not str"),

@@ -7,19 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from gradientdice.data.datasets.following import numbered, with_next_states
-from gradientdice.data.datasets.names import STEPS
+from gradientdice.data.datasets.following import (
+    in_order,
+    mark_last_rows,
+    numbered,
+    require_ends_last,
+    with_next_states,
+)
 from gradientdice.data.datasets.observations import flat
 from gradientdice.data.datasets.raw import Raw
 from gradientdice.data.datasets.words import code_book, coded, listed
-from gradientdice.data.fields import as_field
+from gradientdice.data.fields import FLAGS, STEPS, as_field
 from gradientdice.data.sequence import breaks, is_over
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, first_bad_row
 
 SCALARS = ("rewards", "terminated", "truncated", "episodes", "weights", "behavior_log_probs", STEPS)
 STATES = ("states", "next_states", "initial_states")
-FLAGS = ("terminated", "truncated")
 
 
 def complete(raw: Raw) -> Transitions:
@@ -36,17 +40,34 @@ def _complete(raw: Raw) -> Transitions:
     if not raw.as_written:
         _with_plain_shapes(raw, books)
         _with_ends(raw)
-    if "next_states" not in raw.columns:
+    if "next_states" not in raw.columns or STEPS in raw.columns or raw.episode_ends is not None:
         for name in (name for name in FLAGS if name in raw.columns):  # they may be words
             raw.columns[name] = as_field(name, raw.columns[name])
         _require_rows(raw)
-        raw = with_next_states(raw)
+        if "next_states" not in raw.columns:
+            raw = with_next_states(raw)
+        else:
+            in_order(raw)
+            mark_last_rows(raw)
     raw.columns.pop(STEPS, None)
     for array in raw.columns.values():
         if isinstance(array, np.ndarray) and array.base is None:
             array.setflags(write=False)  # no one else has them, so that Transitions need not copy them
-    data = Transitions(**raw.columns, **books, notes=tuple(raw.notes))
-    return data if raw.as_written else _with_episodes(data)
+    data = Transitions(**raw.columns, **{"dropped_rows": raw.dropped, **books}, notes=tuple(raw.notes))
+    if raw.as_written:
+        return data
+    _require_nothing_after_ends(raw.place, data)
+    return _with_episodes(data)
+
+
+def _require_nothing_after_ends(place: str, data: Transitions) -> None:
+    """Raise if an episode whose rows are in time order goes on after its end; a bandit's episodes are only groups."""
+    if data.episodes is None or data.terminated is None or data.terminated.all():
+        return
+    inside = np.append(data.episodes[1:] == data.episodes[:-1], False)
+    after = inside & data.terminated
+    if after.any() and data.time_order is not None:
+        require_ends_last(place, after, data.episodes, np.arange(len(data)))
 
 
 def _with_codes(raw: Raw) -> dict[str, Any]:

@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gradientdice.data.fields import ARRAYS, REQUIRED
+from gradientdice.data.fields import ARRAYS, REQUIRED, STEPS
 from gradientdice.data.files.reading import nearest
 from gradientdice.errors import InputError
 
-# `steps` orders the rows of an episode where next states are made from them; it is no field of a log.
-STEPS = "steps"
 KNOWN = (*ARRAYS, STEPS)
 # The first name that is there is taken. Names are compared in lower case.
 HABITS = {
@@ -41,7 +39,10 @@ HABITS = {
         "action_log_prob", "action_logp", "log_probs", "log_prob", "logprobs", "logprob", "logp",
         "infos/action_log_probs",
     ),
-    STEPS: ("steps", "step", "step_id", "timestep", "time_step", "t", "frame_index"),
+    STEPS: (
+        "steps", "step", "step_id", "timestep", "time_step", "t", "frame_index", "datetime", "timestamp", "date",
+        "time",
+    ),
 }  # fmt: skip
 NUMBER = re.compile(r"_[0-9]+$")
 # In many logs these are true at every end, by a time limit too.
@@ -55,10 +56,12 @@ class Naming:
     Attributes:
         names: field -> column, or several of them that are joined to a vector.
         guessed: the fields whose column has another name, which nobody gave.
+        named_order: whether the user named the column that orders the rows.
     """
 
     names: dict[str, str | tuple[str, ...]]
     guessed: tuple[str, ...]
+    named_order: bool = False
 
     @property
     def done(self) -> bool:
@@ -109,7 +112,7 @@ def resolve(place: object, present: Sequence[str], columns: Any) -> Naming:
                 f"{place} lacks the field {field!r}; {nearest(field, present)}. If it has another name there, say so: "
                 f"columns={{{field!r}: '…'}}."
             )
-    return Naming(names, tuple(field for field in guessed if field != STEPS))
+    return Naming(names, tuple(field for field in guessed if field != STEPS), STEPS in given)
 
 
 def checked(columns: Any) -> tuple[dict[str, str | tuple[str, ...]], set[str]]:

@@ -25,7 +25,7 @@ def read(buffer: Any, columns: Any, ends: str | None) -> Raw:
     if hasattr(buffer, "episode_starts"):
         return _rollout(buffer, ends)
     if ends is not None:
-        raise InputError("ends= is for rollout buffers: a replay buffer knows how its episodes ended.")
+        raise InputError("episode_ends= is for rollout buffers: a replay buffer knows how its episodes ended.")
     if not hasattr(buffer, "dones"):
         raise InputError(f"a {type(buffer).__name__} is no replay buffer or rollout buffer.")
     return _replay(buffer)
@@ -99,10 +99,10 @@ def _rollout(buffer: Any, ends: str | None) -> Raw:
     if over.any() and ends is None:
         raise InputError(
             f"{ROLLOUT} does not say whether its episodes ended or were cut by a time limit. Say which: "
-            'ends="terminated" or ends="truncated".'
+            'episode_ends="terminated" or episode_ends="truncated".'
         )
     if ends is not None:
-        require_choice("ends", ends, "terminated", "truncated")
+        require_choice("episode_ends", ends, "terminated", "truncated")
     notes: list[str] = []
     actions, changed = _clipped(buffer, column(buffer.actions))
     columns = {

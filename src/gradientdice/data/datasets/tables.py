@@ -13,11 +13,12 @@ from gradientdice.data.datasets.episodes import Episode, from_episodes
 from gradientdice.data.datasets.names import Naming, resolve
 from gradientdice.data.datasets.observations import joined
 from gradientdice.data.datasets.raw import Raw
-from gradientdice.data.fields import ARRAYS, BOOKS
+from gradientdice.data.fields import ARRAYS, BOOKS, STEPS
 from gradientdice.data.files import read_columns
 from gradientdice.data.files.arrow_table import columns_of
 from gradientdice.data.files.csv import CSV
 from gradientdice.data.files.reading import filled, guarded, kind_of, require_readable
+from gradientdice.data.files.text import settled, steps_of
 from gradientdice.data.files.vectors import parts_of, side_by_side
 from gradientdice.errors import InputError
 
@@ -49,6 +50,8 @@ def from_file(path: Path, columns: Any, csv: CSV | None) -> Raw:
     raw = _named(str(path), naming, lambda names: read_columns(path, names | books, csv)[0])
     raw.as_written = as_written
     raw.books |= _struct_labels(naming, types)
+    if kind == ".parquet" and naming.names.get("episodes") in types:  # not a number in the names of folders
+        raw.files = guarded(path, "a readable Parquet file", lambda: parquet.file_rows(path))
     raw.books |= {name: raw.columns.pop(name).tolist() for name in books if name in raw.columns}
     lost = [field for field in naming.names if field not in raw.columns]
     if lost:
@@ -89,7 +92,7 @@ def from_mapping(place: str, mapping: Mapping[str, Any], columns: Any) -> Raw:
     def read(names: dict[str, str]) -> dict[str, np.ndarray]:
         found = {}
         for key, name in names.items():
-            arrays = [joined(part, mapping[part]) for part in parts_of(place, name, present)]
+            arrays = [settled(place, key, part, joined(part, mapping[part])) for part in parts_of(place, name, present)]
             found[key] = arrays[0] if len(arrays) == 1 else side_by_side(arrays)
         return found
 
@@ -115,7 +118,23 @@ def _named(place: str, naming: Naming, read: Reader) -> Raw:
             columns[field] = side_by_side(parts)
         if parts and (named := LABELLED.get(field)):
             books[named] = labels.of_columns(field, names, parts)
-    return Raw(place, columns, naming.notes, done=naming.done, books=_known(books))
+    order = _ordering(place, naming, columns)
+    return Raw(place, columns, naming.notes, order=order, done=naming.done, books=_known(books))
+
+
+def _ordering(place: str, naming: Naming, columns: dict[str, np.ndarray]) -> str | None:
+    """The name of the column that orders the rows, read as numbers or times.
+
+    Where next states are there, a column that only looks like steps is not needed, and left alone.
+    """
+    if STEPS not in columns:
+        return None
+    if "next_states" in columns and not naming.named_order:
+        del columns[STEPS]
+        return None
+    name = naming.names[STEPS]
+    columns[STEPS] = steps_of(place, name, columns[STEPS])
+    return str(name)
 
 
 def _known(books: dict[str, labels.Labels | None]) -> dict[str, labels.Labels]:

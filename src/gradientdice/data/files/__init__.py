@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradientdice.atomic import write_atomically
-from gradientdice.data.fields import ARRAYS, BOOKS
+from gradientdice.data.fields import ARRAYS, BOOKS, DROPPED
 from gradientdice.data.files.reading import read_columns
 from gradientdice.errors import InputError
 
@@ -34,5 +34,8 @@ def save(data: Transitions, path: str | Path) -> None:
     if writer is None:
         raise InputError(f"{place}: a log is saved as .npz, .parquet or .csv.")
     columns: dict[str, np.ndarray] = {name: getattr(data, name) for name in ARRAYS if getattr(data, name) is not None}
-    books = {name: list(getattr(data, name)) for name in BOOKS if getattr(data, name) is not None}
+    words = {name: getattr(data, name) for name in BOOKS if name != DROPPED}
+    books = {name: list(book) for name, book in words.items() if book is not None}
+    if data.dropped_rows is not None:
+        books[DROPPED] = data.dropped_rows.written()
     write_atomically(place, lambda target: writer(columns, target, books))

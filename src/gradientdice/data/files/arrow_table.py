@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradientdice.data.files.parquet import from_arrow
+from gradientdice.data.files.text import settled
 from gradientdice.data.files.vectors import parts_of, side_by_side, without_blanks
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ def columns_of(place: object, table: pa.Table, names: dict[str, str]) -> dict[st
     for key, name in names.items():
         parts = parts_of(place, name, table.column_names)
         if parts:
-            arrays = [from_arrow(place, part, table[part].combine_chunks()) for part in parts]
+            arrays = [
+                settled(place, key, part, from_arrow(place, part, table[part].combine_chunks())) for part in parts
+            ]
             array = arrays[0] if parts == [name] else side_by_side(arrays)
             if key.startswith("initial_"):
                 array = without_blanks(place, name, array)

@@ -58,10 +58,10 @@ def read(path: Path, names: dict[str, str], options: CSV | None = None) -> Found
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
         types = type_line.read(path, stream)
         _require_delimiter(path, stream, options or CSV())
-        table = _table(stream, options or CSV(), header_only=not names)
+        table = _read_table(stream, options or CSV(), names)
     if names and not table.num_rows:
         raise InputError(f"{path} has no rows, only a header.")
-    found = columns_of(path, table, names)
+    found = columns_of(path, table, {key: name for key, name in names.items() if key not in BOOKS})
     for key, array in found.items():
         if names[key] in types:
             found[key] = _cast(path, names[key], array, types[names[key]])
@@ -69,8 +69,40 @@ def read(path: Path, names: dict[str, str], options: CSV | None = None) -> Found
     return {**found, **books}, table.column_names
 
 
-def _table(stream: Any, options: CSV, header_only: bool) -> pa.Table:
+def _read_table(stream: Any, options: CSV, names: dict[str, str]) -> pa.Table:
+    """The rest of a file; only its header if no columns are asked for.
+
+    Arrow takes a column's type from its first cells. Where a later cell has another one, all cells are read as text, so
+    that what is wrong can be said; times with zones too, which Arrow would turn into one zone.
+    """
+    import pyarrow as pa
+
+    place = stream.tell()
+    try:
+        table = _table(stream, options, header_only=not names)
+    except pa.ArrowInvalid as error:
+        if "conversion error" not in str(error):
+            raise
+        stream.seek(place)
+        header = _table(stream, options, header_only=True)
+        stream.seek(place)
+        return _table(stream, options, as_text=header.column_names)
+    zoned = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if _has_zone(kind)]
+    if not zoned:
+        return table
+    stream.seek(place)
+    return _table(stream, options, as_text=zoned)
+
+
+def _has_zone(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_timestamp(kind) and kind.tz is not None
+
+
+def _table(stream: Any, options: CSV, *, header_only: bool = False, as_text: Sequence[str] = ()) -> pa.Table:
     """The rest of a file, or only what its columns are called."""
+    import pyarrow as pa
     from pyarrow import csv
 
     settings: dict[str, Any] = {
@@ -82,6 +114,7 @@ def _table(stream: Any, options: CSV, header_only: bool) -> pa.Table:
             quote_char=False if options.quote is None else options.quote,
             newlines_in_values=options.quote is not None and _has_quotes(stream, options.quote),
         ),
+        "convert_options": csv.ConvertOptions(column_types=dict.fromkeys(as_text, pa.string())),
     }
     if header_only:
         with csv.open_csv(stream, **settings) as reader:

@@ -15,6 +15,7 @@ import numpy as np
 from gradientdice.data.fields import BOOKS
 from gradientdice.data.files import checksums
 from gradientdice.data.files.reading import Found, guarded
+from gradientdice.data.files.text import settled
 from gradientdice.data.files.vectors import parts_of, side_by_side
 from gradientdice.errors import InputError
 
@@ -54,7 +55,7 @@ def read(path: Path, names: dict[str, str]) -> Found:
         elif parts := parts_of(path, name, present):
             for part in parts:
                 require_in_all(path, fragments, part)
-            columns = [_column(path, part, fragments) for part in parts]
+            columns = [settled(path, key, part, _column(path, part, fragments)) for part in parts]
             found[key] = columns[0] if parts == [name] else side_by_side(columns)
     if _versions(path, fragments) != before:
         raise InputError(f"{path}: a file of the folder was replaced while it was read. Read it again.")
@@ -322,6 +323,13 @@ def types_of(path: Path) -> dict[str, pa.DataType]:
     """What each column holds, in the first file of a folder."""
     schema = fragments_of(path)[0].physical_schema
     return dict(zip(schema.names, schema.types, strict=True))
+
+
+def file_rows(path: Path) -> tuple[tuple[str, int], ...]:
+    """The files of a folder in the order in which they are read, and how many rows each has; none for a single file."""
+    if not path.is_dir():
+        return ()
+    return tuple((Path(part.path).name, part.count_rows()) for part in fragments_of(path) if part.count_rows())
 
 
 def read_table(path: Path) -> pa.Table:

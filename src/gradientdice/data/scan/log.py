@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradientdice.data.datasets.names import HABITS, checked
-from gradientdice.data.fields import ARRAYS, BOOKS, REQUIRED
+from gradientdice.data.datasets.numbering import ACROSS_FILES, PER_FILE
+from gradientdice.data.fields import ARRAYS, BOOKS, REQUIRED, STEPS
 from gradientdice.data.files.reading import nearest
+from gradientdice.data.scan.files import numbered_files, require_in_order
 from gradientdice.data.scan.opening import Opened, open_arrow
 from gradientdice.data.scan.parts import ArrowPart, Batch, FramePart, Part, batches, version_of
 from gradientdice.data.scan.sample import Sampled, sampled
 from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, require_count
+from gradientdice.errors import InputError, require_choice, require_count
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,6 +98,7 @@ def scan(
     filter: Expression | None = None,
     batch_rows: int = BATCH_ROWS,
     client: Any = None,
+    episodes: str | None = None,
 ) -> ScannedLog:
     """A log that is read in batches: for logs beyond memory.
 
@@ -106,11 +109,15 @@ def scan(
     Args:
         source: a Parquet file, a folder of them, a `pyarrow.dataset.Dataset` or `pyarrow.Table`, or a Dask frame.
         columns: field -> the name it has in the file, for logs that use other names; None for a field that the log
-            does not have, whatever a column is called.
+            does not have, whatever a column is called. A scan does not sort: with {"steps": "…"} it makes sure that
+            the rows of each episode are in the order of that column.
         filter: which rows are part of the log, by an expression of `pyarrow.dataset.field`; row groups whose statistics
             rule it out are not read.
         batch_rows: about how many rows are in memory at a time.
         client: a `distributed.Client` whose workers read the parts. They need to see the same files.
+        episodes: "per file" where each file numbers its episodes anew, or "across files" where an episode goes on from
+            one file to another. Left out, files that share numbers are refused; where the files' footers do not rule
+            that out, their column of episodes is read.
 
     Raises:
         InputError: if the source cannot be read, or lacks a field.
@@ -139,7 +146,10 @@ def scan(
     if client is not None and not (hasattr(client, "submit") and hasattr(client, "gather")):
         raise InputError(f"client must be a distributed.Client, not {type(client).__name__}.")
     renamed, left_out = _one_column_each(columns)
+    if episodes is not None:
+        require_choice("episodes", episodes, PER_FILE, ACROSS_FILES)
     wanted = {name: renamed.get(name, name) for name in ARRAYS if name not in left_out}
+    wanted |= {STEPS: renamed[STEPS]} if STEPS in renamed else {}
     if _is_dask_frame(source):
         if filter is not None:
             raise InputError("filter= is for files and Arrow datasets: filter the Dask frame itself.")
@@ -157,8 +167,12 @@ def scan(
     _require_no_other_name(found, there, left_out)
     if not found.parts:
         raise InputError(f"{found.place} has no rows{'' if filter is None else ' that the filter lets through'}.")
+    parts = numbered_files(found, there, episodes)
+    if STEPS in there:
+        require_in_order(parts, there)
+        del there[STEPS]
     own = {name: book for name, book in found.books.items() if there.get(BOOKS[name]) == BOOKS[name]}
-    return ScannedLog(found.parts, there, batch_rows, client, own)
+    return ScannedLog(parts, there, batch_rows, client, own)
 
 
 def _require_no_other_name(found: Opened, there: dict[str, str], left_out: set[str]) -> None:
@@ -177,7 +191,7 @@ def _one_column_each(columns: Any) -> tuple[dict[str, str], set[str]]:
     """The columns that a user named, and the fields that the log was said not to have."""
     given, left_out = checked(columns)
     for name, column in given.items():
-        if not (isinstance(column, str) and name in ARRAYS):
+        if not (isinstance(column, str) and name in (*ARRAYS, STEPS)):
             raise InputError(
                 f"scan reads one column per field of a log, and columns has {name!r}: {column!r:.60}. Join them to a "
                 "list in the file, or load the log."

@@ -19,6 +19,7 @@ from jaxtyping import Num
 from gradientdice.data.files import checksums
 from gradientdice.data.files.parquet import from_arrow
 from gradientdice.data.files.reading import guarded
+from gradientdice.data.files.text import settled
 from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, first_bad_row
 
@@ -74,6 +75,11 @@ class Part(Protocol):
         """Which part of which file this is, as it was when the log was opened."""
         ...
 
+    @property
+    def numbering(self) -> int:
+        """A number that is added to those of its episodes, so that each file has its own."""
+        ...
+
     def tables(self, columns: list[str], batch_rows: int, *, threads: bool) -> Iterator[pa.Table]:
         """Its rows as Arrow tables of about this many rows, read by this thread alone or by Arrow's threads too."""
         ...
@@ -90,6 +96,7 @@ class ArrowPart:
         name: see `Part`.
         version: which file this was when the log was opened, see `version_of`.
         sums: column -> its checksum, where this is a whole file that the library wrote.
+        numbering: see `Part`.
     """
 
     fragment: Fragment
@@ -98,6 +105,7 @@ class ArrowPart:
     name: str
     version: tuple[int, int, int] | None = None
     sums: dict[str, int] = field(default_factory=dict)
+    numbering: int = 0
 
     @property
     def path(self) -> str:
@@ -171,10 +179,12 @@ class FramePart:
     Attributes:
         partition: the partition, a delayed pandas frame; a pandas frame where the part is read.
         name: see `Part`.
+        numbering: see `Part`.
     """
 
     partition: Any
     name: str
+    numbering: int = 0
 
     def tables(self, columns: list[str], batch_rows: int, *, threads: bool) -> Iterator[pa.Table]:
         """Its rows, which Dask has read."""
@@ -213,7 +223,7 @@ def batches(part: Part, columns: dict[str, str], batch_rows: int, *, threads: bo
         if not table.num_rows:
             continue
         try:
-            yield _batch(place, table, columns, first, checks)
+            yield _batch(place, table, columns, first, checks, part.numbering)
         except InputError as error:
             raise InputError(f"{part.name}, rows from {first} on: {error}") from error
         first += table.num_rows
@@ -222,7 +232,12 @@ def batches(part: Part, columns: dict[str, str], batch_rows: int, *, threads: bo
 
 
 def _batch(
-    place: Path, table: pa.Table, columns: dict[str, str], first: int, checks: dict[str, checksums.Check]
+    place: Path,
+    table: pa.Table,
+    columns: dict[str, str],
+    first: int,
+    checks: dict[str, checksums.Check],
+    numbering: int,
 ) -> Batch:
     fields: dict[str, np.ndarray] = {}
     for key, name in columns.items():
@@ -230,8 +245,12 @@ def _batch(
             continue
         column = _whole(table, name)
         words = key == "episodes" and _is_text(column) and not column.null_count
-        array = _named(column.to_pylist()) if words else from_arrow(place, name, column)
+        array = _named(column.to_pylist(), numbering) if words else from_arrow(place, name, column)
         checks[name].add(array)
+        if key == "episodes":
+            array = array + numbering if numbering and not words else array
+        else:
+            array = settled("it", key, name, array)
         if isinstance(array, np.ma.MaskedArray):
             hidden = np.ma.getmaskarray(array)
             if hidden.any() and key != "next_states":
@@ -278,8 +297,9 @@ def _is_text(column: pa.Array) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
-def _named(words: list[str]) -> np.ndarray:
+def _named(words: list[str], numbering: int) -> np.ndarray:
     """Names as numbers that are the same in every part: of 10⁸ names two agree with a chance of 5 in 10⁴."""
     names, index = np.unique(np.array(words, dtype=str), return_inverse=True)
-    hashes = [hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names]
+    salt = numbering.to_bytes(8, "little", signed=True) if numbering else b""
+    hashes = [hashlib.blake2b(name.encode(), digest_size=8, salt=salt).digest() for name in names]
     return np.frombuffer(b"".join(hashes), dtype=np.int64)[index]

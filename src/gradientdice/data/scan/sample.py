@@ -56,7 +56,16 @@ def sampled(log: ScannedLog, most: int) -> Sampled:
     heads = [(part, _head(run, each)) for part, run in runs]
     begun = [run for part, head in heads if len((run := _from_first_start(head, first=part == 0))["rewards"])]
     taken = {part: len(head["rewards"]) for part, head in heads}
-    return Sampled(_together(log, begun or [head for _, head in heads]), taken)
+    return Sampled(_together(log, [_with_cut(run) for run in begun or [head for _, head in heads]]), taken)
+
+
+def _with_cut(run: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The run with its last row cut, as by a time limit: its episode may go on in rows that were not taken."""
+    if "episodes" not in run:
+        return run
+    cut = np.array(run.get("truncated", np.zeros(len(run["rewards"]))), dtype=bool)
+    cut[-1:] |= not bool(run["terminated"][-1]) if "terminated" in run else True
+    return {**run, "truncated": cut}
 
 
 def _everything(log: ScannedLog, most: int) -> list[Batch] | None:

@@ -18,7 +18,8 @@ from gradientdice.policies.sampling import SamplingPolicy
 def adapt(function: Callable[..., Any], options: Options) -> DiscretePolicy | SamplingPolicy:
     """A function of states, or of states and a NumPy generator if it draws actions.
 
-    With `num_actions` it returns probabilities (n, A) or whole numbers (n,); without it actions.
+    With `num_actions` it returns probabilities (n, A) or whole numbers (n,); without it actions, whose codes or words
+    are known once the policy meets a log.
     """
     options.only("a function", "num_actions", "outputs", "deterministic", "normalizer")
     prepare = options.normalizer or (lambda states: states)

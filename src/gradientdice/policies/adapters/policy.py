@@ -43,7 +43,9 @@ def policy(
             table of probabilities (states, actions), or of one action per state.
         deterministic: whether it takes its most likely action. Left out, it does what the framework's own `predict`
             does: Stable-Baselines3 draws, d3rlpy is greedy; classifiers, functions and networks draw.
-        num_actions: how many actions there are, for functions and networks over discrete actions.
+        num_actions: how many actions there are, for functions and networks over discrete actions. A rule that returns
+            one action per state, as the log's code or word, needs none: on a log of discrete actions it is the
+            deterministic policy that takes them.
         outputs: what a network returns for discrete actions: "logits", "probabilities", or "actions" (their numbers).
         params: the parameters of a Flax module that does not hold them.
         normalizer: what states go through first: a `VecNormalize`, or a function. That of a Stable-Baselines3

@@ -25,6 +25,7 @@ from gradientdice.problem.entrance import (
     require_policy,
     require_same_width,
 )
+from gradientdice.problem.meeting import over_logged_actions, require_function
 from gradientdice.problem.problem import LARGEST_REWARD
 
 # What one thread makes keeps no more than so many busy: products of tens of features take some times as long as these.
@@ -108,7 +109,10 @@ def as_asked(
             "the policy's probabilities in the log's order, or load the log, which numbers it anew."
         )
     require_unchanged(log)
+    policy = over_logged_actions(log.sample, policy, functions, whole_log=not log.is_sampled)
+    assert not isinstance(policy, LoggedPolicy)
     require_numbered_states(log.sample, policy)
+    require_function(log.sample, policy, functions)
     require_same_width(log.sample, policy)
     return Asked(log, policy, functions, seed, run, effort)
 
