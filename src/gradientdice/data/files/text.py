@@ -150,10 +150,9 @@ class _Cells:
     def cast(self, kind: pa.DataType) -> np.ndarray:
         """The rows as another type, whatever where they have no value; `ArrowInvalid` if a cell does not fit."""
         import pyarrow as pa
-
-        used = pa.array(np.isin(np.arange(len(self.unique)), self.code[~self.missing]))
         import pyarrow.compute as pc
 
+        used = pa.array(np.isin(np.arange(len(self.unique)), self.code[~self.missing]))
         found = pc.call_function("if_else", [used, self.unique, pa.scalar(None, pa.string())]).cast(kind)
         if pa.types.is_timestamp(kind):
             return found.cast(pa.timestamp(kind.unit)).to_numpy(zero_copy_only=False)[self.code]
