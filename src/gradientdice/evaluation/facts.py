@@ -67,6 +67,8 @@ def facts_in_memory(
         diagnostics=diagnostics,
         movements=() if ratio is None else movements(data, ratio, weights),
         checks=checks,
-        footprint=None if ratio is None else footprint(data, ratio, answer.influence, discount),
+        footprint=None
+        if ratio is None
+        else footprint(problem, ratio, answer.influence, discount, answer.evidence.unlogged),
         notes=data.notes,
     )
