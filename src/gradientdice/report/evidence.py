@@ -95,7 +95,7 @@ def place_pictures(estimate: Estimate, who: str = "the policy") -> list[Picture]
 
 def _actions_caption(footprint: Footprint) -> str:
     """How to read the shares of actions, and how uncertain they are."""
-    caption = "Share of the steps with each action, in the log and under the policy, in the states that each visits."
+    caption = "Share of the steps with each action, in the log and under the policy."
     unlogged, distance = footprint.unlogged or 0.0, footprint.action_distance or 0.0
     if unlogged > MOST_UNLOGGED:
         return (
