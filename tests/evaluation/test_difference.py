@@ -136,7 +136,7 @@ def test_the_improvement_is_paired_with_the_behaviours_episodes(name):
     estimate = gd.evaluate(data, gd.TabularPolicy(problem.target), discount=0.5)
     found = known(estimate.improvement)
     behavior = known(estimate.behavior)
-    assert found.baseline == pytest.approx(behavior.value, abs=0.05)
+    assert found.baseline == behavior.value
     assert found.value == pytest.approx(estimate.value - found.baseline)
     low, high = known(behavior.interval)
     both = np.hypot(known(estimate.sampling_error), (high - low) / 3.92)
@@ -152,19 +152,24 @@ def test_cut_episodes_are_continued_for_the_behaviour():
     data = mdp.rollout(behavior, 400, 5, np.random.default_rng(1))
     truth = mdp.value(behavior, 0.95)
     estimate = gd.evaluate(data, policy(0.3), discount=0.95)
-    assert known(estimate.behavior).unseen > 0.7
-    assert abs(known(estimate.behavior).value - truth) > 0.1
-    assert known(estimate.improvement).baseline == pytest.approx(truth, abs=0.05)
+    assert known(estimate.behavior_seen).unseen > 0.7
+    assert abs(known(estimate.behavior_seen).value - truth) > 0.1
+    found = known(estimate.behavior)
+    assert known(estimate.improvement).baseline == found.value == pytest.approx(truth, abs=0.05)
+    low, high = known(found.interval)
+    assert low < truth < high and found.unseen == known(estimate.behavior_seen).unseen
 
 
 def test_rows_without_episodes_have_a_behaviour_too():
     mdp, target, data_dist = random_problem(3)
     data = mdp.sample(4000, data_dist, np.random.default_rng(0))
     estimate = gd.evaluate(data, gd.TabularPolicy(target), discount=0.9)
-    assert estimate.behavior is None
+    assert estimate.behavior_seen is None
     cloned = data_dist / data_dist.sum(axis=1, keepdims=True)
     found = known(estimate.improvement)
-    assert found.baseline == pytest.approx(mdp.value(cloned, 0.9), abs=0.05)
+    assert found.baseline == known(estimate.behavior).value == pytest.approx(mdp.value(cloned, 0.9), abs=0.05)
+    low, high = known(known(estimate.behavior).interval)
+    assert low < mdp.value(cloned, 0.9) < high
     low, high = found.interval
     assert low < mdp.value(target, 0.9) - mdp.value(cloned, 0.9) < high
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice.evaluation.later import Later
 
 MDP, TARGET = gd.mdp.boyan_chain("continuing"), gd.TabularPolicy(np.tile([0.1, 0.9], (13, 1)))
 DATA = MDP.sample(1000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
@@ -64,9 +65,12 @@ def test_to_dict_follows_the_schema(name):
 
 
 def test_a_behaviour_without_an_interval():
-    behavior = ESTIMATES["episodes"].behavior
+    """As after a single episode: it has a value, and nothing says how large its error is."""
+    behavior = ESTIMATES["episodes"].behavior_seen
     assert behavior is not None
-    estimate = replace(ESTIMATES["episodes"], behavior=replace(behavior, interval=None))
+    without = replace(behavior, interval=None)
+    estimate = replace(ESTIMATES["episodes"], behavior_seen=without, behavior_side=Later.known(None), sources=None)
+    assert estimate.behavior is without and estimate.to_dict()["behavior_value"] == behavior.value
     assert estimate.to_dict()["behavior_interval"] is None
     assert_valid(estimate.to_dict(), gd.Estimate.schema(), gd.Estimate.schema())
 

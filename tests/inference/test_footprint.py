@@ -23,6 +23,19 @@ def log():
 
 
 RATIO = np.array([0.5, 1.5, 1.0, 0.0, 2.0, 1.0])
+# In state 0 it takes the actions 0 and 2, in state 1 the actions 0 and 1.
+POLICY = gd.TabularPolicy([[0.2, 0.0, 0.8], [0.5, 0.5, 0.0]])
+
+
+def asked(data, policy=POLICY):
+    """A problem, of which a footprint needs the log, the policy and the seed."""
+    return gd.Problem(data, policy)
+
+
+def same_everywhere(data, probabilities=(1.0,)):
+    """A problem with a policy that takes no notice of the state."""
+    own = np.array(probabilities)
+    return gd.Problem(data, gd.DiscretePolicy(lambda states: np.tile(own, (len(states), 1)), len(own)))
 
 
 def influence(rows):
@@ -31,7 +44,7 @@ def influence(rows):
 
 
 def test_shares_by_step_and_along_the_log(log):
-    found = footprint(log, RATIO, influence([0.0, 0.3, 0.0, 0.0, -0.4, 0.0]), 0.9)
+    found = footprint(asked(log), RATIO, influence([0.0, 0.3, 0.0, 0.0, -0.4, 0.0]), 0.9)
     assert found.by_step is not None
     # Steps 0, 1, 0, 1, 2, 0; mass 0.5, 1.5, 2, 0, 2, 2 of 8.
     np.testing.assert_array_equal(found.by_step.edges, [0, 1, 2, 3])
@@ -42,12 +55,16 @@ def test_shares_by_step_and_along_the_log(log):
 
 
 def test_actions_and_the_heaviest_rows(log):
-    found = footprint(log, RATIO, influence([0.0, 0.3, 0.0, 0.0, -0.4, 0.0]), 0.9)
+    found = footprint(asked(log), RATIO, influence([0.0, 0.3, 0.0, 0.0, -0.4, 0.0]), 0.9)
     assert [(move.where, move.logged, move.target) for move in found.actions] == [
-        ("action 0", 2 / 8, 0.5 / 8),
-        ("action 1", 3 / 8, 3.5 / 8),
-        ("action 2", 3 / 8, 4 / 8),
+        # The policy has a mass of 0.5 + 2 + 2 in state 0 and of 1.5 + 0 + 2 in state 1.
+        ("action 0", 2 / 8, pytest.approx((0.2 * 4.5 + 0.5 * 3.5) / 8)),
+        ("action 1", 3 / 8, pytest.approx(0.5 * 3.5 / 8)),
+        ("action 2", 3 / 8, pytest.approx(0.8 * 4.5 / 8)),
     ]
+    # Logged actions weighted by the ratio have 0.5, 3.5 and 4 of 8.
+    expected = 0.5 * (abs(2.65 - 0.5) + abs(1.75 - 3.5) + abs(3.6 - 4)) / 8
+    assert found.action_distance == pytest.approx(expected)
     first, second = found.heaviest[:2]
     assert (first.row, first.episode, first.step, first.action, first.reward) == (4, 3, 2, "action 2", 5.0)
     assert first.state == f"state {log.states[4]}"
@@ -56,7 +73,7 @@ def test_actions_and_the_heaviest_rows(log):
 
 def test_the_log_s_words_are_used(log):
     object.__setattr__(log, "action_names", ("stay", "go", "wait"))
-    found = footprint(log, RATIO, None, 0.9)
+    found = footprint(asked(log), RATIO, None, 0.9)
     assert [move.where for move in found.actions] == ["stay", "go", "wait"]
     assert found.heaviest == () and found.along_log.error is None and found.correction is None
 
@@ -66,21 +83,22 @@ def test_rows_are_told_by_the_names_of_their_columns(rng):
     data = gd.Transitions(
         states, states[:, :1], np.zeros(6), states, state_columns=("x", "y", "z", "w"), action_columns=("force",)
     )
-    first = footprint(data, RATIO, influence([0.0, 1.0, 0.0, 0.0, 0.0, 0.0]), 1.0).heaviest[0]
+    problem = gd.Problem(data, gd.SamplingPolicy(lambda states, rng: np.zeros((len(states), 1))))
+    first = footprint(problem, RATIO, influence([0.0, 1.0, 0.0, 0.0, 0.0, 0.0]), 1.0).heaviest[0]
     numbers = [f"{number:.3g}" for number in states[1]]
     assert first.state == f"x {numbers[0]}, y {numbers[1]}, z {numbers[2]}, …" and first.action == f"force {numbers[0]}"
 
 
 def test_the_correction_is_the_weighted_residual(log):
-    found = footprint(log, RATIO, influence(np.arange(6.0)), 0.9)
+    found = footprint(asked(log), RATIO, influence(np.arange(6.0)), 0.9)
     assert found.correction == pytest.approx((0.05 + 0.3 - 0.2 + 0.0 + 0.6 + 0.4) / 8)
-    assert footprint(log, RATIO, influence(np.arange(6.0)), 1.0).correction is None
+    assert footprint(asked(log), RATIO, influence(np.arange(6.0)), 1.0).correction is None
 
 
 def test_long_logs_have_few_bins_of_equal_width():
     n = 1000
     log = gd.Transitions(np.zeros(n, int), np.zeros(n, int), np.zeros(n), np.zeros(n, int))
-    found = footprint(log, np.ones(n), None, 1.0)
+    found = footprint(same_everywhere(log), np.ones(n), None, 1.0)
     assert found.by_step is None and len(found.along_log.logged) == BINS
     np.testing.assert_allclose(found.along_log.logged, 1 / BINS)
     assert found.along_log.edges[-1] == n
@@ -88,15 +106,19 @@ def test_long_logs_have_few_bins_of_equal_width():
 
 def test_a_bandit_has_no_steps():
     log = gd.Transitions([0, 1, 1], [0, 1, 0], [1.0, 2.0, 3.0], None)
-    found = footprint(log, np.ones(3), Influence(np.array([1.0, -1.0, 0.0]), None, np.ones(3), np.zeros(3)), 0.0)
+    problem = same_everywhere(log, (0.5, 0.5))
+    found = footprint(problem, np.ones(3), Influence(np.array([1.0, -1.0, 0.0]), None, np.ones(3), np.zeros(3)), 0.0)
     assert found.by_step is None and found.heaviest[0].episode is None and found.states is None
 
 
 def test_vector_actions_are_shown_by_their_means():
-    log = gd.Transitions(np.zeros((4, 1)), [[1.0], [2.0], [3.0], [4.0]], np.zeros(4), np.zeros((4, 1)))
-    found = footprint(log, np.array([0.0, 0.0, 0.0, 4.0]), None, 1.0)
-    assert not found.action_shares
-    assert (found.actions[0].logged, found.actions[0].target) == (2.5, 4.0)
+    """In the states with mass the policy's own, whatever was logged there."""
+    states = np.array([[1.0], [2.0], [3.0], [4.0]])
+    log = gd.Transitions(states, states, np.zeros(4), states)
+    problem = gd.Problem(log, gd.SamplingPolicy(lambda states, rng: 10 * states))
+    found = footprint(problem, np.array([0.0, -1.0, 1.0, 3.0]), None, 1.0)
+    assert not found.action_shares and found.action_distance is None
+    assert (found.actions[0].logged, found.actions[0].target) == (2.5, pytest.approx(37.5))
 
 
 def test_the_value_is_what_q_says_and_the_correction():
@@ -107,5 +129,5 @@ def test_the_value_is_what_q_says_and_the_correction():
     log = gd.Transitions([[0.0], [1.0]], [0, 1], [1.0, 3.0], [[1.0], [0.0]], initial_states=[[0.0], [1.0]])
     scores = HeldOut(np.array([0.5, 1.5]), log.rewards, np.zeros(2), np.array([2.0, 4.0]))
     value, shares = combine(0.9, log, scores, 1.0)
-    correction = footprint(log, scores.ratio, shares, 0.9).correction
+    correction = footprint(same_everywhere(log, (0.5, 0.5)), scores.ratio, shares, 0.9).correction
     assert known(correction) == pytest.approx(2.5) and value - known(correction) == pytest.approx(0.1 * 3.0)

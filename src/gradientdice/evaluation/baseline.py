@@ -12,7 +12,7 @@ mean differs from the rewards of the episodes' second halves is the size of the 
 episodes are all taken as a Markov reward process.
 
 On continuous states the process needs a search for features, which may take ten times as long as the policy's value
-with given features: the value is computed when it is first asked for.
+with given features: the value is computed when it is first asked for. Where nothing of this is needed, it is cheap.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from gradientdice.evaluation.difference import Compared
 from gradientdice.evaluation.interval import Intervals, error_sources
 from gradientdice.evaluation.later import Later
 from gradientdice.functions import Tabular
-from gradientdice.inference.behavior import behavior_shares, behavior_value
+from gradientdice.inference.behavior import BehaviorValue, behavior_shares, behavior_value
 from gradientdice.inference.intervals import standard_error
 from gradientdice.inference.room import Room
 from gradientdice.inference.sources import ErrorSources, Sources
@@ -51,13 +51,19 @@ def behavior_side(problem: Problem, discount: float) -> Compared | None:
 
 
 def later_behavior_side(problem: Problem, discount: float) -> Later[Compared | None]:
-    """The same, computed when it is first asked for; until then it holds the log, and nothing else of the problem."""
+    """`behavior_side`, computed when it is first asked for; until then it holds the log, and nothing else."""
 
     def make() -> Later[Compared | None]:
-        log = LoggedProcess.of(problem)
-        return Later(lambda: _side(log, discount))
+        log, seen = LoggedProcess.of(problem), seen_behavior(problem, discount, Intervals().confidence)
+        return Later(lambda: _side(log, discount, seen), is_cheap=_is_seen(log, discount, seen))
 
     return problem.once_for_log(("behavior side", discount), make)
+
+
+def seen_behavior(problem: Problem, discount: float, confidence: float) -> BehaviorValue | None:
+    """The behaviour's value from the steps that were seen alone; computed once for a log."""
+    key = ("behavior", discount, confidence)
+    return problem.once_for_log(key, lambda: behavior_value(problem.data, discount, confidence))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,17 +87,28 @@ class LoggedProcess:
         return cls(problem.data, functions.num_states if isinstance(functions, Tabular) else None, problem.seed)
 
 
-def _side(log: LoggedProcess, discount: float) -> Compared | None:
+def _is_seen(log: LoggedProcess, discount: float, plain: BehaviorValue | None) -> bool:
+    """Whether the value is the mean of what was seen, with nothing to continue."""
+    if plain is None:
+        return False
+    return not _has_own_process(log) if discount == 1 else plain.unseen <= UNSEEN
+
+
+def _has_own_process(log: LoggedProcess) -> bool:
+    """Whether the mean reward is that of a table's process, since the rows of cut episodes are not one long run's."""
+    return log.num_states is not None and _cuts_episodes(log.data)
+
+
+def _side(log: LoggedProcess, discount: float, plain: BehaviorValue | None) -> Compared | None:
     data = log.data
-    plain, known = behavior_value(data, discount, Intervals().confidence), behavior_shares(data, discount)
+    known = behavior_shares(data, discount)
     if plain is None or known is None:
         return _attempted(lambda: _process_value(log, discount, None))
     seen = Compared(ErrorSources(*known, None, Room(), data.digest))
-    if discount == 1:
-        own = log.num_states is not None and _cuts_episodes(data)
-        return (_attempted(lambda: _process_value(log, discount, None)) if own else None) or seen
-    if plain.unseen <= UNSEEN:
+    if _is_seen(log, discount, plain):
         return seen
+    if discount == 1:
+        return _attempted(lambda: _process_value(log, discount, None)) or seen
     # Two ways to go on from where episodes were cut: that with the smaller error.
     cut = CutEpisodes.of(data, discount)
     lasting = replace(seen.sources, room=Room(misfit=plain.unseen * abs(cut.late_reward(data) - plain.value)))

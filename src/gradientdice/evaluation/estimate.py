@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gradientdice.evaluation.difference import Compared, Difference, difference, subtract
-from gradientdice.evaluation.interval import Intervals
+from gradientdice.evaluation.interval import Intervals, whole_interval
 from gradientdice.evaluation.later import Later
 from gradientdice.evaluation.metrics import metrics
 from gradientdice.inference.behavior import BehaviorValue
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 # Of what `to_dict` gives; a field that changes its meaning makes a new one.
 SCHEMA_VERSION = 1
+# Shown only where the behaviour's value is not known: two numbers for what runs today would be one too many.
+MEAN_REWARD, NOT_THE_VALUE = "mean logged reward", "not the behaviour's value at this discount"
 NO_RATIO = (
     "the estimator has no ratio, so that nothing says how well the log covers the policy; what would help: compare"
 )
@@ -55,9 +57,11 @@ class Estimate:
         estimator: its name and settings.
         functions: the function class.
         ratio: τ at each transition; None if the estimator has none, or the log was scanned.
-        behavior: what the behaviour earns at the same discount, from the log's own episodes; None below discount 1
-            if there are none in time order.
-        behavior_mean: the log's own (weighted) mean reward, whatever the discount.
+        behavior_seen: what the log's episodes show of the behaviour's value, where steps beyond the time limits are
+            taken to be like those before; None below discount 1 if there are none in time order. It is cheap, and may
+            be far off where time limits cut much: `behavior` is the value to read.
+        behavior_mean: the log's own (weighted) mean reward. Another quantity than the behaviour's value: it knows no
+            discount, and counts every logged step alike.
         diagnostics: the evidence; None without a ratio.
         status: how the solve ended.
         solution: the parameters behind it; None if no system was solved.
@@ -74,8 +78,9 @@ class Estimate:
             value away from what all other logs of this size would say on average; without row i the value would be
             about that much lower. The shares of one kind add up to 0. The variance of the sampling error is the sum of
             the squared shares of independent units: see `unit_shares`.
-        behavior_side: the behaviour's own value as the other side of `improvement`, computed when that is first asked
-            for. Until then it keeps the log alive, and nothing else; then the sources of the value's error alone.
+        behavior_side: the behaviour's own value as the other side of `improvement`, computed when that or `behavior`
+            is first asked for. Until then it keeps the log alive, and nothing else; then the sources of the value's
+            error alone.
         sources: what the interval was made of.
         intervals: how it was made.
         possible: the range of values that the rewards allow.
@@ -92,7 +97,7 @@ class Estimate:
     estimator: str
     functions: str
     ratio: Float[np.ndarray, " n"] | None
-    behavior: BehaviorValue | None
+    behavior_seen: BehaviorValue | None
     behavior_mean: float
     diagnostics: Diagnostics | None
     status: Status
@@ -119,6 +124,24 @@ class Estimate:
         the same discount and confidence. Those of a scanned log must come from one call, of `rank` say.
         """
         return subtract(self, other) if isinstance(other, Estimate) else NotImplemented
+
+    @cached_property
+    def behavior(self) -> BehaviorValue | None:
+        """The behaviour's own value at the same discount, with its interval: what `improvement` is the difference to.
+
+        It is the mean over the log's episodes, continued where time limits cut off a part that matters; without
+        episodes it is the value of the log's Markov reward process. Where neither can be computed, as with a scanned
+        log and no influence values, it is `behavior_seen`; None where that is not known either. It is computed when it
+        is first asked for, at the cost that `improvement` describes.
+        """
+        side, seen = self.behavior_side.value, self.behavior_seen
+        if side is None:
+            return seen
+        sources, interval = side.sources, None
+        # A single episode gives a value and no error.
+        if min(len(shares) for shares in sources.samples) > 1:
+            interval = self.possible.cut_interval(whole_interval(sources, self.intervals).ends)
+        return BehaviorValue(sources.value, interval, 0.0 if seen is None else seen.unseen)
 
     @cached_property
     def improvement(self) -> Difference | None:
@@ -190,7 +213,7 @@ class Estimate:
         if self.behavior.interval is not None:
             text += f" ({self.behavior.interval[0]:.6g} to {self.behavior.interval[1]:.6g})"
         unseen = self.behavior.unseen
-        return f"{text}; {unseen:.0%} of its steps lie beyond the time limits" if unseen > 0.05 else text
+        return f"{text}; {unseen:.0%} of the discounted horizon was never recorded" if unseen > 0.05 else text
 
     def rows(self) -> list[tuple[str, str]]:
         """The summary as pairs of a name and a text."""
@@ -201,9 +224,10 @@ class Estimate:
             rows.append(("standard error", self.error_text))
         if self.total is not None:
             rows.append(("value / (1 − γ)", f"{self.total:.6g}"))
-        if self.behavior is not None and self.discount < 1:
+        if self.behavior is not None:
             rows.append(("behaviour's value", self.behavior_text))
-        rows.append(("mean logged reward", f"{self.behavior_mean:.6g}"))
+        else:
+            rows.append((MEAN_REWARD, f"{self.behavior_mean:.6g} ({NOT_THE_VALUE})"))
         if self.improvement is not None:
             rows.append(("improvement", self.improvement.text))
         rows.append(("verdict", str(self.verdict)))
@@ -272,7 +296,11 @@ class Estimate:
         return json.loads(text)
 
     def metrics(self) -> dict[str, float]:
-        """The figures as plain floats, for trackers of experiments; the verdict is 2 (trust), 1 (caution) or 0."""
+        """The figures as plain floats, for trackers of experiments; the verdict is 2 (trust), 1 (caution) or 0.
+
+        `behavior_value` is left out while it is not known and would take long: ask for `behavior` first to have it.
+        `behavior_mean`, the mean logged reward, is another quantity.
+        """
         return metrics(self)
 
     def to_frame(self) -> pd.DataFrame:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradientdice.estimators.answer import Answer
-from gradientdice.inference.behavior import BehaviorValue, behavior_value
+from gradientdice.evaluation.baseline import seen_behavior
+from gradientdice.inference.behavior import BehaviorValue
 from gradientdice.inference.checks import Check
 from gradientdice.inference.diagnostics import Diagnostics, diagnose
 from gradientdice.inference.footprint import Footprint, footprint
@@ -22,7 +23,7 @@ class LogFacts:
 
     Attributes:
         possible: between which numbers every value lies.
-        behavior: what the behaviour earned; None where that is not known.
+        behavior: what the behaviour earned, from the steps that were seen alone; None where that is not known.
         mean_reward: the (weighted) mean of the rewards.
         reward_deviation: their standard deviation.
         rows: how many there are.
@@ -58,9 +59,7 @@ def facts_in_memory(
         diagnostics = diagnose(data, ratio, answer.evidence, answer.solution)
     return LogFacts(
         possible=problem.once_for_log(("possible", discount), lambda: PossibleRange.of(data, discount)),
-        behavior=problem.once_for_log(
-            ("behavior", discount, confidence), lambda: behavior_value(data, discount, confidence)
-        ),
+        behavior=seen_behavior(problem, discount, confidence),
         mean_reward=mean,
         reward_deviation=float(np.sqrt(np.average((data.rewards - mean) ** 2, weights=weights))),
         rows=len(data),
@@ -68,6 +67,8 @@ def facts_in_memory(
         diagnostics=diagnostics,
         movements=() if ratio is None else movements(data, ratio, weights),
         checks=checks,
-        footprint=None if ratio is None else footprint(data, ratio, answer.influence, discount),
+        footprint=None
+        if ratio is None
+        else footprint(problem, ratio, answer.influence, discount, answer.evidence.unlogged),
         notes=data.notes,
     )

@@ -78,7 +78,7 @@ def assembled(
         estimator=answer.method or repr(estimator),
         functions=answer.functions,
         ratio=answer.ratio,
-        behavior=facts.behavior,
+        behavior_seen=facts.behavior,
         behavior_mean=facts.mean_reward,
         diagnostics=facts.diagnostics,
         status=answer.status,

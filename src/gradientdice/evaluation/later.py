@@ -16,6 +16,7 @@ class Later(Generic[T]):
 
     Args:
         make: computes the value. An error that it raises is raised at the access, and the next access tries again.
+        is_cheap: whether computing it takes next to no time, so that even what must be quick may ask for it.
 
     Example:
         >>> answer = Later(lambda: print("computing") or 42)
@@ -26,8 +27,9 @@ class Later(Generic[T]):
 
     _value: T
 
-    def __init__(self, make: Callable[[], T]) -> None:
+    def __init__(self, make: Callable[[], T], *, is_cheap: bool = False) -> None:
         self._make: Callable[[], T] | None = make
+        self._is_cheap = is_cheap
 
     @classmethod
     def known(cls, value: T) -> Later[T]:
@@ -50,6 +52,11 @@ class Later(Generic[T]):
     def is_known(self) -> bool:
         """Whether the value has been computed."""
         return self._make is None
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether the value has been computed, or takes next to no time."""
+        return self._is_cheap or self.is_known
 
     def __copy__(self) -> Later[T]:
         return self

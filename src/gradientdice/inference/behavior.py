@@ -1,10 +1,11 @@
-"""What the behaviour itself earns at the same discount, from the log's own episodes.
+"""The behaviour's value from the steps that were seen alone: cheap, and what checks use.
 
     ρ_γ(behaviour) = (1−γ) E[Σ_t γᵗ r_t],
 
 estimated by the weighted mean of the episodes' discounted sums. An episode that a time limit cut shows only the first
 1 − γᵀ of its discounted steps: it counts for that share, so that what was cut is taken to be like what was seen. After
-an end every step pays 0. At discount 1 it is the mean reward of a step.
+an end every step pays 0. At discount 1 it is the mean reward of a step. The value that readers are shown continues
+cut episodes where that matters: see `evaluation/baseline.py`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Everything is gathered into a few dozen bins, so that an estimate can show it without holding the log. Mass is
 weight · τ, the row's share in the target's distribution. A row's share in the error is its squared influence value:
 with right functions the influence values of an episode's rows are uncorrelated, so that these squares add up to the
-variance.
+variance. What the policy does is not read off the logged actions, but off its own probabilities in the states that it
+visits (`policy_actions.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from jaxtyping import Float, Int
 from gradientdice.data.transitions import Transitions
 from gradientdice.inference.influence import Influence
 from gradientdice.inference.movement import Kind, Movement, mean_movements, word
+from gradientdice.inference.policy_actions import PolicyActions, are_discrete, policy_actions
 from gradientdice.inference.state_map import StateMap, state_map
+from gradientdice.problem.problem import Problem
 
 BINS = 40
 # More actions than these are not shown one by one.
@@ -74,8 +77,13 @@ class Footprint:
         by_step: by time in the episode; None if no episode has two rows.
         along_log: by the order of the rows.
         states: where the target goes in state space; None for a table, whose states `Estimate.movements` shows.
-        actions: the share of each discrete action, or the mean of each coordinate of an action.
+        actions: the share of each discrete action, or the mean of each coordinate of an action: in the log, and of the
+            policy's own actions in the states that it visits. Actions that the log never has are among them.
         action_shares: whether they are shares.
+        action_distance: how far the policy's own shares lie from those of the logged actions weighted by the ratio:
+            half the sum of absolute differences. With an exact ratio they are alike, so that this says how uncertain
+            the visited states are, and the shares with them. None where actions are not discrete.
+        unlogged: the share of the policy's steps that a table's log does not contain; None for other functions.
         heaviest: the rows with the largest shares in the error, largest first.
         correction: below discount 1, E[τ (r + γV' − Q)]: what the rows add to what Q alone says of the initial
             states; None without influence values.
@@ -88,22 +96,40 @@ class Footprint:
     action_shares: bool
     heaviest: tuple[HeavyRow, ...]
     correction: float | None
+    action_distance: float | None = None
+    unlogged: float | None = None
 
 
 def footprint(
-    data: Transitions, ratio: Float[np.ndarray, " n"], influence: Influence | None, discount: float
+    problem: Problem,
+    ratio: Float[np.ndarray, " n"],
+    influence: Influence | None,
+    discount: float,
+    unlogged: float | None = None,
 ) -> Footprint:
-    """The footprint of an answer with this ratio on this log."""
+    """The footprint of an answer with this ratio.
+
+    Args:
+        problem: what was answered.
+        ratio: at each row.
+        influence: the shares in the answer's error; None if it has none.
+        discount: γ.
+        unlogged: the share of the policy's steps that the log does not contain, where that is known.
+    """
+    data = problem.data
     rows = _Rows.of(data, ratio, influence)
     order = np.arange(len(data))
+    taken = policy_actions(problem, data.row_weights * ratio, discount)
     return Footprint(
         by_step=None if rows.step is None else rows.profile(rows.step),
         along_log=rows.profile(order),
         states=state_map(data, rows.logged, rows.target),
-        actions=_actions(data, rows.logged, rows.target),
-        action_shares=_are_discrete(data),
+        actions=_actions(data, rows, taken),
+        action_shares=are_discrete(data) if taken is None else taken.shares is not None,
         heaviest=_heaviest(data, rows, ratio),
         correction=_correction(data, influence) if discount < 1 else None,
+        action_distance=None if taken is None else taken.distance,
+        unlogged=unlogged,
     )
 
 
@@ -158,20 +184,35 @@ def _steps(episodes: np.ndarray | None) -> np.ndarray | None:
     return steps if steps.any() else None
 
 
-def _actions(data: Transitions, logged: np.ndarray, target: np.ndarray) -> tuple[Movement, ...]:
-    """The shares of the actions that are taken most, or the mean of each coordinate."""
+def _actions(data: Transitions, rows: _Rows, taken: PolicyActions | None) -> tuple[Movement, ...]:
+    """The shares of the actions that are taken most, or the mean of each coordinate.
+
+    Where the policy cannot be asked, its actions are the logged ones, weighted by the ratio.
+    """
     actions = data.actions
-    if not _are_discrete(data):
+    if not are_discrete(data) or (taken is not None and taken.means is not None):
         columns = actions.reshape(len(actions), -1)[:, :MOST_ACTIONS]
-        return mean_movements("action", data.action_columns, np.stack([logged, target]) @ columns)
-    codes, index = np.unique(actions, return_inverse=True)
-    before, after = np.bincount(index, weights=logged), np.bincount(index, weights=target)
+        own = rows.target @ columns if taken is None or taken.means is None else taken.means[:MOST_ACTIONS]
+        return mean_movements("action", data.action_columns, np.stack([rows.logged @ columns, own]))
+    seen, index = np.unique(actions, return_inverse=True)
+    before, after = np.bincount(index, weights=rows.logged), np.bincount(index, weights=rows.target)
+    codes = seen
+    if taken is not None and taken.codes is not None and taken.shares is not None:
+        codes = np.union1d(seen, taken.codes[taken.shares > 0])
+        logged, own = np.zeros(len(codes)), np.zeros(len(codes))
+        logged[np.searchsorted(codes, seen)] = before
+        known = np.isin(taken.codes, codes)
+        own[np.searchsorted(codes, taken.codes[known])] = taken.shares[known]
+        before, after = logged, own
     most = np.sort(np.argsort(-np.maximum(before, after), kind="stable")[:MOST_ACTIONS])
-    return tuple(Movement(word(data, "action", codes[k]), float(before[k]), float(after[k])) for k in most)
+    return tuple(Movement(_action_word(data, int(codes[k])), float(before[k]), float(after[k])) for k in most)
 
 
-def _are_discrete(data: Transitions) -> bool:
-    return data.actions.ndim == 1 and data.actions.dtype.kind != "f"
+def _action_word(data: Transitions, code: int) -> str:
+    """What an action is called; the log's words may lack one that only the policy takes."""
+    if data.action_names is not None and not 0 <= code < len(data.action_names):
+        return f"action {code}"
+    return word(data, "action", code)
 
 
 def _heaviest(data: Transitions, rows: _Rows, ratio: np.ndarray) -> tuple[HeavyRow, ...]:

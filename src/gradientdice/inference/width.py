@@ -27,7 +27,8 @@ def width_checks(
         value: the estimate.
         half_width: half of the interval's length, before it was cut to the possible range.
         possible: the range of the rewards.
-        behavior: the behaviour's value at the same discount, where it is known.
+        behavior: the behaviour's value at the same discount, where it is known. The cheap one, from what was seen
+            alone: a check must not wait for a search, and only the size of the difference matters here.
     """
     extent = possible.high - possible.low
     if extent <= 0:

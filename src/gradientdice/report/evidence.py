@@ -26,6 +26,8 @@ from gradientdice.report.theme import inline_svg
 
 # A correction of a smaller part of the standard error is not shown.
 SMALL_CORRECTION = 0.05
+# Shares of actions that are uncertain by more than this are said to be, and unlogged steps from this share on.
+ROUGH, MOST_UNLOGGED = 0.02, 0.05
 
 
 @dataclass(frozen=True)
@@ -87,9 +89,25 @@ def place_pictures(estimate: Estimate, who: str = "the policy") -> list[Picture]
             )
         )
     if len(footprint.actions) > 1 and footprint.action_shares:
-        caption = "Share of the steps with each action, in the log and under the policy."
-        found.append(_moves("actions", f"What {who} does", footprint.actions, caption))
+        found.append(_moves("actions", f"What {who} does", footprint.actions, _actions_caption(footprint)))
     return found
+
+
+def _actions_caption(footprint: Footprint) -> str:
+    """How to read the shares of actions, and how uncertain they are."""
+    caption = "Share of the steps with each action, in the log and under the policy."
+    unlogged, distance = footprint.unlogged or 0.0, footprint.action_distance or 0.0
+    if unlogged > MOST_UNLOGGED:
+        return (
+            f"{caption} {percent(unlogged)} of the policy's steps were never logged, so that the states it visits, and "
+            "with them these shares, are uncertain by about that much."
+        )
+    if distance > ROUGH:
+        return (
+            f"{caption} The ratio is only roughly known, so that the states the policy visits, and with them these "
+            f"shares, are uncertain by about {percent(distance)} of the steps."
+        )
+    return caption
 
 
 def _moved(movements: tuple[Movement, ...]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gradientdice.evaluation.difference import Difference
-from gradientdice.evaluation.estimate import Estimate
+from gradientdice.evaluation.estimate import MEAN_REWARD, NOT_THE_VALUE, Estimate
 from gradientdice.inference.checks import Verdict
 from gradientdice.report.digits import figure, known_to
 from gradientdice.report.plots import criterion
@@ -91,7 +91,10 @@ def facts(estimate: Estimate) -> list[tuple[str, str]]:
         found.append(("expected discounted return", known_to(estimate.total, whole)))
     if estimate.standard_error is not None:
         found.append(("standard error", figure(estimate.standard_error, 2)))
-    found.append(("mean logged reward", known_to(estimate.behavior_mean, half)))
+    if estimate.behavior is None:
+        found.append((f"{MEAN_REWARD} ({NOT_THE_VALUE})", known_to(estimate.behavior_mean, half)))
+    else:
+        found.append(("behaviour's value", known_to(estimate.behavior.value, half)))
     return found
 
 

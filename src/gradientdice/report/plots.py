@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import textwrap
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from gradientdice.evaluation.estimate import Estimate
+from gradientdice.evaluation.estimate import MEAN_REWARD, NOT_THE_VALUE, Estimate
 from gradientdice.inference.footprint import Profile
 from gradientdice.inference.movement import Movement
 from gradientdice.inference.state_map import StateMap
@@ -45,6 +46,9 @@ def draw_value(axis: Axes, estimate: Estimate) -> None:
     ends = [estimate.interval or (np.nan, np.nan), interval or (np.nan, np.nan)]
     values = np.array([estimate.value, value])
     draw_intervals(axis, ["this policy", name], values, np.array(ends), [ACCENT, SOFT])
+    if estimate.behavior is None:
+        # Longer than other names, and no part of it may be missing.
+        axis.set_yticks([1, 0], ["this policy", f"{MEAN_REWARD}\n{textwrap.fill(f'({NOT_THE_VALUE})', 24)}"])
     axis.set_xlabel(criterion(estimate.discount))
 
 
@@ -56,13 +60,10 @@ def criterion(discount: float) -> str:
 
 
 def behavior_row(estimate: Estimate) -> tuple[str, float, tuple[float, float] | None]:
-    """What the value is shown beside: the behaviour's value, or the mean logged reward where that is not known."""
-    behavior, improvement = estimate.behavior, estimate.improvement
-    if improvement is not None and (behavior is None or improvement.baseline != behavior.value):
-        return "the behaviour", improvement.baseline, None
-    if behavior is not None:
-        return "the behaviour", behavior.value, behavior.interval
-    return "mean logged reward", estimate.behavior_mean, None
+    """Name, value and interval beside the estimate: the behaviour's, or the mean logged reward where it has none."""
+    if estimate.behavior is None:
+        return f"{MEAN_REWARD} ({NOT_THE_VALUE})", estimate.behavior_mean, None
+    return "the behaviour", estimate.behavior.value, estimate.behavior.interval
 
 
 def value_figure(estimate: Estimate) -> Figure:

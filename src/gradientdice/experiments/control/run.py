@@ -162,8 +162,8 @@ def _fields(answered: Answered | None) -> dict[str, Any]:
         return row
     estimate, difference = answered.estimate, answered.difference
     row |= {"value": estimate.value, "verdict": str(estimate.verdict), "seconds": answered.seconds}
-    if estimate.behavior is not None:
-        row["behavior"] = estimate.behavior.value
+    if estimate.behavior_seen is not None:
+        row["behavior"] = estimate.behavior_seen.value
     if estimate.interval is not None:
         row["low"], row["high"] = estimate.interval
         row["standard_error"] = estimate.standard_error
