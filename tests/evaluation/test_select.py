@@ -103,6 +103,14 @@ def test_a_rankings_verdict_is_that_of_those_that_may_be_best():
     assert worse.best_set == ("now",) and worse.verdict is gd.Verdict.TRUST and worse.reasons == ()
 
 
+def test_rankings_at_several_discounts_have_the_worst_verdict():
+    data, arms = rare_and_now()
+    found = gd.rank(data, arms, [0.0, 0.5], baseline="now")
+    assert found.verdict is gd.Verdict.DO_NOT_TRUST
+    assert found.reasons == tuple(f"discount {own:g}: {why}" for own in found for why in found[own].reasons) != ()
+    assert found.to_dict()["verdict"] == "do not trust" and found.to_dict()["reasons"] == list(found.reasons)
+
+
 def test_it_takes_one_discount():
     _, data = rollout()
     with pytest.raises(gd.InputError, match="one discount"):

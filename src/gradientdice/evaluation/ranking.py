@@ -249,6 +249,16 @@ class DiscountRankings(Mapping[float, Ranking]):
         return len(self.rankings)
 
     @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of the rankings."""
+        return worst_verdict(ranking.verdict for ranking in self.values())
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the verdict is not better, each with its discount and the policy's name."""
+        return named_reasons((f"discount {own:g}", ranking.verdict, ranking.reasons) for own, ranking in self.items())
+
+    @property
     def table(self) -> pd.DataFrame:
         """The rankings' tables below each other, with the discount as the first column."""
         import pandas as pd
@@ -264,8 +274,12 @@ class DiscountRankings(Mapping[float, Ranking]):
     __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types: a list of rankings."""
-        return {"rankings": [ranking.to_dict() for ranking in self.rankings.values()]}
+        """Plain JSON types: a list of rankings, and the verdict on all of them."""
+        return {
+            "verdict": str(self.verdict),
+            "reasons": list(self.reasons),
+            "rankings": [ranking.to_dict() for ranking in self.rankings.values()],
+        }
 
     def to_json(self) -> str:
         """`to_dict` as JSON text."""

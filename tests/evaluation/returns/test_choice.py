@@ -133,7 +133,8 @@ def test_cut_episodes_at_discount_1_are_simulated():
 def test_where_no_model_can_answer_episodes_are_weighted_or_refused_as_before(monkeypatch):
     mdp, target, end = pole()
     data, policy = uniform_log(mdp, end), gd.TabularPolicy(target)
-    long = uniform_log(*pole(13, 0.2)[::2], steps=100), gd.TabularPolicy(pole(13, 0.2)[1])
+    wider, its_target, its_end = pole(13, 0.2)
+    cut = uniform_log(wider, its_end, steps=100)
 
     def refused(*given):
         raise gd.InputError("There is no model today.")
@@ -145,7 +146,7 @@ def test_where_no_model_can_answer_episodes_are_weighted_or_refused_as_before(mo
     np.testing.assert_array_equal(found.function.cdf, asked.function.cdf)
     assert found.notes[0].endswith("30 are needed, but: There is no model today.")
     with pytest.raises(gd.InputError, match="at discount 1 a return is the total until the end, and .* have none"):
-        gd.return_distribution(*long, 1.0)
+        gd.return_distribution(cut, gd.TabularPolicy(its_target), 1.0)
 
 
 def test_a_policy_that_no_episode_follows_is_simulated():
