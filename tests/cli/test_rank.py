@@ -27,9 +27,9 @@ def folder(tmp_path_factory):
 def command(monkeypatch, capsys, folder):
     """Runs a command on the log with both policies, in this process."""
 
-    def run(name: str, *arguments: object, log: str = "log.npz"):
+    def run(name: str, *arguments: object, log: object = "log.npz"):
         policies = [part for own in SHARES for part in ("--policy", f"{own}={folder / own}.npy")]
-        line = [name, folder / log, *(arguments if "--policy" in arguments else (*policies, *arguments))]
+        line = [name, folder / str(log), *(arguments if "--policy" in arguments else (*policies, *arguments))]
         monkeypatch.setattr(sys, "argv", ["gradientdice", *map(str, line)])
         with pytest.raises(SystemExit) as end:
             main()
@@ -55,6 +55,25 @@ def test_rank_takes_a_baseline_and_several_discounts(command):
     found = json.loads(text)["rankings"]
     assert code == 0 and [own["discount"] for own in found] == [0.9, 0.5]
     assert {own["baseline"] for own in found} == {"low"}
+
+
+def test_the_verdict_is_printed_and_strict_sees_it(command, tmp_path):
+    mdp, _, _ = random_problem(3)
+    mdp.rollout(np.full((5, 2), 0.5), 4, 5, np.random.default_rng(0)).save(tmp_path / "few.npz")
+    for name in ("rank", "select"):
+        code, text, _ = command(name, "--discount", 0.9, "--strict", log=tmp_path / "few.npz")
+        assert code == 4 and "verdict    do not trust\n  because  " in text
+        code, text, _ = command(name, "--discount", 0.9, "--json", log=tmp_path / "few.npz")
+        found = json.loads(text)
+        assert code == 0 and found["verdict"] == "do not trust" and found["reasons"][0].split(":")[0] in SHARES
+    one = "--policy", tmp_path / "p.npy"
+    np.save(tmp_path / "p.npy", np.tile([0.2, 0.8], (5, 1)))
+    code, text, _ = command(
+        "evaluate", *one, "--discount", 0.9, "--discount", 0.5, "--strict", log=tmp_path / "few.npz"
+    )
+    assert code == 4 and "verdict    do not trust\n  because  discount 0." in text
+    code, text, _ = command("evaluate", *one, "--discount", 0.9, "--discount", 0.5, "--json", log=tmp_path / "few.npz")
+    assert json.loads(text)["verdict"] == "do not trust"
 
 
 def test_select_prints_the_choice(command, ranking):

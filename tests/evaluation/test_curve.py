@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice.report.curve_page import render_curve
 from problems import known, linear_system, random_problem
 
 
@@ -41,6 +42,31 @@ def test_the_table_and_the_text_say_the_same(log):
     assert (first["value"], first["total"]) == (curve[0].value, curve[0].total) and np.isnan(last["total"])
     assert str(curve).count("discount") == 3 and f"{curve[0].value:.6g}" in str(curve)
     assert [entry["value"] for entry in curve.to_dict()["estimates"]] == [estimate.value for estimate in curve]
+
+
+def test_the_verdict_is_the_worst_of_the_discounts(log):
+    mdp, _, _ = random_problem(3)
+    rows = mdp.rollout(np.full((5, 2), 0.5), 20, 25, np.random.default_rng(0))
+    curve = gd.evaluate(rows, POLICY, discount=[0.5, 0.99, 0.0])
+    verdicts = [estimate.verdict for estimate in curve]
+    assert len(set(verdicts)) > 1 and curve.verdict is max(verdicts, key=list(gd.Verdict).index)
+    expected = [
+        f"discount {estimate.discount:g}: {reason}"
+        for estimate in curve
+        if estimate.verdict is curve.verdict
+        for reason in estimate.reasons
+    ]
+    assert list(curve.reasons) == expected != []
+    assert str(curve).splitlines()[-1 - len(expected) :] == [
+        f"verdict    {curve.verdict}",
+        *(f"  because  {reason}" for reason in expected),
+    ]
+    assert curve.to_dict()["verdict"] == str(curve.verdict) and curve.to_dict()["reasons"] == expected
+    page = render_curve(curve)
+    least = [f"{estimate.discount:g}" for estimate in curve if estimate.verdict is curve.verdict]
+    assert f"{str(curve.verdict).capitalize()}: at discount{'s' * (len(least) > 1)} {', '.join(least)}<" in page
+    trusted = gd.evaluate(log, POLICY, discount=[0.5])
+    assert trusted.verdict is trusted[0].verdict
 
 
 def test_searched_features_are_searched_once_for_all_discounts(monkeypatch):

@@ -1,5 +1,7 @@
 """What to deploy: nothing that is not shown to be better."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,53 @@ def test_an_estimate_that_is_not_trusted_is_not_deployed():
     assert found.better == ("rare",)
     assert found.ranking.estimates["rare"].verdict is gd.Verdict.DO_NOT_TRUST
     assert found.choice is None and "not to be trusted" in found.reason
+
+
+def rare_and_now(count=3000):
+    """An arm that is hardly logged and pays more, another that is well known, and the policy that runs."""
+    rng = np.random.default_rng(0)
+    actions = rng.choice(3, size=count, p=[0.5, 0.496, 0.004])
+    rewards = np.array([0.0, -1.0, 1.0])[actions] + 0.1 * rng.normal(size=count)
+    data = gd.Transitions(np.zeros(count, int), actions, rewards, np.zeros(count, int), initial_states=[0] * 40)
+    return data, {name: gd.TabularPolicy(np.eye(3)[[arm]]) for arm, name in enumerate(("now", "low", "rare"))}
+
+
+def test_the_verdict_is_that_of_the_choice_or_the_worst_if_the_baseline_is_kept():
+    data, arms = rare_and_now()
+    kept = gd.select(data, arms, 0.5, baseline="now")
+    assert kept.choice is None and kept.ranking.estimates["now"].verdict is gd.Verdict.TRUST
+    assert kept.verdict is gd.Verdict.DO_NOT_TRUST
+    assert kept.reasons == tuple(f"rare: {reason}" for reason in kept.ranking.estimates["rare"].reasons) != ()
+    without = {name: arms[name] for name in ("now", "low")}
+    chosen = gd.select(data, without, 0.5, baseline="low")
+    assert chosen.choice == "now" and chosen.verdict is gd.Verdict.TRUST and chosen.reasons == ()
+    for found in (kept, chosen):
+        assert found.to_dict()["verdict"] == str(found.verdict)
+        assert found.to_dict()["reasons"] == list(found.reasons)
+        shown = [line for line in str(found).splitlines() if line.startswith("verdict ")]
+        assert shown == [f"verdict    {found.verdict}"]
+
+
+def test_a_rankings_verdict_is_that_of_those_that_may_be_best():
+    data, arms = rare_and_now()
+    ranking = gd.rank(data, arms, 0.5, baseline="now")
+    assert ranking.best_set == ("rare",) and ranking.verdict is gd.Verdict.DO_NOT_TRUST
+    assert ranking.reasons == tuple(f"rare: {reason}" for reason in ranking.estimates["rare"].reasons)
+    assert ranking.to_dict()["verdict"] == "do not trust" and ranking.to_dict()["reasons"] == list(ranking.reasons)
+    shown = "\n".join(["verdict    do not trust", *(f"  because  {reason}" for reason in ranking.reasons)])
+    assert str(ranking).endswith(shown)
+    # An estimate that is not to be trusted, of a policy that cannot be the best, changes nothing.
+    worse = gd.rank(replace(data, rewards=-np.abs(data.rewards) * (data.actions > 0)), arms, 0.5, baseline="now")
+    assert worse.estimates["rare"].verdict is gd.Verdict.DO_NOT_TRUST
+    assert worse.best_set == ("now",) and worse.verdict is gd.Verdict.TRUST and worse.reasons == ()
+
+
+def test_rankings_at_several_discounts_have_the_worst_verdict():
+    data, arms = rare_and_now()
+    found = gd.rank(data, arms, [0.0, 0.5], baseline="now")
+    assert found.verdict is gd.Verdict.DO_NOT_TRUST
+    assert found.reasons == tuple(f"discount {own:g}: {why}" for own in found for why in found[own].reasons) != ()
+    assert found.to_dict()["verdict"] == "do not trust" and found.to_dict()["reasons"] == list(found.reasons)
 
 
 def test_it_takes_one_discount():

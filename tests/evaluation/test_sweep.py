@@ -256,6 +256,23 @@ def test_actions_that_were_never_logged_are_refused(log):
             gd.sweep(always, other, GRID[0], functions, SOLVERS[0], seeds=1, progress=False)
 
 
+def test_a_row_is_not_to_be_trusted_where_its_figures_say_so(log):
+    """A run that diverges, ratios that do not average to 1, steps that were never logged; never more than caution."""
+    data, policy = log
+    solvers = [gd.PrimalDual(2000, rate, record_every=500) for rate in (0.05, 1e-6, 50.0)]
+    table = swept(log, gd.GradientDICE(0.9), gd.Tabular(5, 2), solvers, seeds=1)
+    off = (table["mean_ratio"] - 1).abs()
+    failed = (table["status"] == "diverged") | ~(off <= 0.25)
+    assert (table["verdict"] == np.where(failed, "do not trust", "caution")).all()
+    last = table[table["step"] == 2000].set_index("learning_rate")["verdict"].to_dict()
+    assert last == {0.05: "caution", 1e-6: "do not trust", 50.0: "do not trust"}
+    some = gd.Transitions(
+        data.states, np.where(data.states < 4, 0, data.actions), data.rewards, data.next_states, data.initial_states
+    )
+    lacking = swept((some, policy), gd.GradientDICE(0.9), gd.Tabular(5, 2), solvers[0], seeds=1)
+    assert (lacking["unlogged"] > 0.05).all() and (lacking["verdict"] == "do not trust").all()
+
+
 def test_a_table_says_how_much_was_never_logged(log):
     """The same share as the verdict of `evaluate` reads."""
     data, policy = log

@@ -67,6 +67,12 @@ def on_a_table():
     return gd.evaluate(data, policy, discount=0.9)
 
 
+def distributions():
+    mdp, policy = gd.mdp.boyan_chain("continuing"), gd.TabularPolicy(np.tile([0.1, 0.9], (13, 1)))
+    data = mdp.rollout(np.full((13, 2), 0.5), episodes=40, horizon=20, rng=np.random.default_rng(0))
+    return [gd.return_distribution(data, policy, discount=0.9, source=source) for source in ("episodes", "model")]
+
+
 def on_continuous_states():
     rng = np.random.default_rng(0)
     states = rng.normal(size=(400, 2))
@@ -80,6 +86,17 @@ def on_continuous_states():
 def test_the_page_has_the_thresholds_of_the_code(evaluated):
     checks = evaluated().checks
     assert len(checks) > 8
+    compare_with_the_page(checks)
+
+
+def test_the_page_has_the_thresholds_of_distributions():
+    weighted, simulated = (found.checks for found in distributions())
+    assert weighted[0].name == "effective number of episodes" and len(weighted) > 3
+    assert simulated[-1].name == "simulated mean against the estimate" and len(simulated) > 8
+    compare_with_the_page([*weighted, *simulated])
+
+
+def compare_with_the_page(checks):
     for check in checks:
         words = " ".join(SECTIONS[check.anchor].split())
         assert limits(check) in words, f"{check.name}: {limits(check)}"

@@ -14,6 +14,7 @@ import numpy as np
 from gradientdice.errors import InputError, require_number
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import whole_interval
+from gradientdice.inference.checks import Verdict, because, named_reasons, worst_verdict
 from gradientdice.inference.simultaneous import joint_confidence
 from gradientdice.inference.sources import Sources
 
@@ -71,6 +72,18 @@ class DiscountCurve(Sequence[Estimate]):
         return tuple(_ends(*pair, confidence) for pair in zip(self.estimates, sources, strict=True))
 
     @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of the estimates."""
+        return worst_verdict(estimate.verdict for estimate in self)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the verdict is not better, each with its discount."""
+        return named_reasons(
+            (f"discount {estimate.discount:g}", estimate.verdict, estimate.reasons) for estimate in self
+        )
+
+    @property
     def table(self) -> pd.DataFrame:
         """One row per discount: value, interval, band, standard error, value / (1 − γ), verdict."""
         import pandas as pd
@@ -106,7 +119,7 @@ class DiscountCurve(Sequence[Estimate]):
             lines.append(f"{text}  {row['verdict']}")
         confidence = self.estimates[0].confidence
         lines.append(f"Each interval holds with {confidence:.0%} confidence, the band at all discounts at once.")
-        return "\n".join(lines)
+        return "\n".join([*lines, *because(self.verdict, self.reasons, 11)])
 
     __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
 
@@ -115,6 +128,8 @@ class DiscountCurve(Sequence[Estimate]):
         bands = self.band or (None,) * len(self)
         return {
             "discounts": list(self.discounts),
+            "verdict": str(self.verdict),
+            "reasons": list(self.reasons),
             "estimates": [
                 {**estimate.to_dict(), "band": None if band is None else list(band)}
                 for estimate, band in zip(self.estimates, bands, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from gradientdice.evaluation.difference import Compared, Difference, difference
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import whole_interval
 from gradientdice.inference.best import best_probabilities, best_set
+from gradientdice.inference.checks import Verdict, because, named_reasons, worst_verdict
 from gradientdice.inference.simultaneous import joint_confidence
 from gradientdice.inference.sources import Sources
 
@@ -100,6 +101,24 @@ class Ranking:
         return tuple(name for (name, _), may in zip(self._ordered, kept, strict=True) if may)
 
     @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of the policies that may be the best."""
+        return self.verdict_on(self.best_set)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the verdict is not better, each with the policy's name."""
+        return self.reasons_for(self.best_set)
+
+    def verdict_on(self, names: Iterable[str]) -> Verdict:
+        """The worst verdict of some policies."""
+        return worst_verdict(self.estimates[name].verdict for name in names)
+
+    def reasons_for(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Why the verdict on some policies is not better, each with the policy's name."""
+        return named_reasons((name, self.estimates[name].verdict, self.estimates[name].reasons) for name in names)
+
+    @property
     def table(self) -> pd.DataFrame:
         """One row per policy, best first; the simultaneous interval is that of the difference."""
         import pandas as pd
@@ -107,6 +126,11 @@ class Ranking:
         return pd.DataFrame(self._rows(), columns=list(COLUMNS))
 
     def __str__(self) -> str:
+        return "\n".join([self.text, *because(self.verdict, self.reasons, 11)])
+
+    @property
+    def text(self) -> str:
+        """The policies in a table of text, without the verdict on all of them."""
         rows = self._rows()
         lines = [
             f"{len(rows)} policies at {'the average reward' if self.discount == 1 else f'discount {self.discount:g}'}, "
@@ -141,6 +165,8 @@ class Ranking:
             "baseline": self.baseline,
             "baseline_value": self.side.sources.value,
             "best_set": list(self.best_set),
+            "verdict": str(self.verdict),
+            "reasons": list(self.reasons),
             "policies": self._rows(),
             "estimates": {name: estimate.to_dict() for name, estimate in self._ordered},
         }
@@ -223,6 +249,16 @@ class DiscountRankings(Mapping[float, Ranking]):
         return len(self.rankings)
 
     @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of the rankings."""
+        return worst_verdict(ranking.verdict for ranking in self.values())
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the verdict is not better, each with its discount and the policy's name."""
+        return named_reasons((f"discount {own:g}", ranking.verdict, ranking.reasons) for own, ranking in self.items())
+
+    @property
     def table(self) -> pd.DataFrame:
         """The rankings' tables below each other, with the discount as the first column."""
         import pandas as pd
@@ -238,8 +274,12 @@ class DiscountRankings(Mapping[float, Ranking]):
     __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types: a list of rankings."""
-        return {"rankings": [ranking.to_dict() for ranking in self.rankings.values()]}
+        """Plain JSON types: a list of rankings, and the verdict on all of them."""
+        return {
+            "verdict": str(self.verdict),
+            "reasons": list(self.reasons),
+            "rankings": [ranking.to_dict() for ranking in self.rankings.values()],
+        }
 
     def to_json(self) -> str:
         """`to_dict` as JSON text."""

@@ -25,7 +25,7 @@ from gradientdice.errors import InputError
 from gradientdice.evaluation.rank import rank
 from gradientdice.evaluation.ranking import BEHAVIOR, Ranking
 from gradientdice.functions import Functions
-from gradientdice.inference.checks import Verdict
+from gradientdice.inference.checks import Verdict, because
 from gradientdice.inference.simultaneous import joint_confidence
 from gradientdice.policies import Policy
 
@@ -54,8 +54,23 @@ class Selection:
         """Whether nothing is to be deployed."""
         return self.choice is None
 
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of the choice; the worst of all candidates if the baseline is kept."""
+        return self.ranking.verdict_on(self._judged)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the verdict is not better, each with the candidate's name."""
+        return self.ranking.reasons_for(self._judged)
+
+    @property
+    def _judged(self) -> tuple[str, ...]:
+        return self.ranking.names if self.choice is None else (self.choice,)
+
     def __str__(self) -> str:
-        return f"{self.reason}\n\n{self.ranking}"
+        lines = [self.reason, *because(self.verdict, self.reasons, 11), "", self.ranking.text]
+        return "\n".join(lines)
 
     __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
 
@@ -70,6 +85,8 @@ class Selection:
             "choice": self.choice,
             "reason": self.reason,
             "better": list(self.better),
+            "verdict": str(self.verdict),
+            "reasons": list(self.reasons),
             "ranking": self.ranking.to_dict(),
         }
 

@@ -17,6 +17,8 @@ from gradientdice.data.transitions import Transitions
 from gradientdice.errors import InputError, require_count, require_flag, require_number
 from gradientdice.functions import Functions
 from gradientdice.functions.mlp import MLP
+from gradientdice.inference.checks import Verdict
+from gradientdice.inference.diagnostics import MEAN_ALARM, UNLOGGED_ALARM
 from gradientdice.policies import Policy
 from gradientdice.problem.entrance import explained_starts, require_functions, require_policy, require_types
 from gradientdice.problem.problem import Problem
@@ -71,8 +73,10 @@ def sweep(
 
     Returns:
         A table with one row for each recorded point of each run: the combination, its seed, the step, the value
-        estimate, the mean ratio, how the run ended, and with a table the share of the policy's steps that the log
-        does not contain. `attrs["provenance"]` has versions, seeds and the grid.
+        estimate, the mean ratio, how the run ended, with a table the share of the policy's steps that the log does
+        not contain, and a verdict: "do not trust" where the run diverged, the mean ratio is far from 1 or the log
+        lacks too much, and "caution" elsewhere, since a curve has no interval and none of the other checks: for these
+        give the solver to `evaluate`. `attrs["provenance"]` has versions, seeds and the grid.
 
     Example:
         >>> import numpy as np, gradientdice as gd
@@ -202,7 +206,17 @@ def _long_table(cell: _Cell, outcome: Outcome, seeds: Sequence[int]) -> pd.DataF
     diverged = outcome.diverged_at[case, seed] >= 0
     table["status"] = np.where(diverged, str(Status.DIVERGED), str(Status.OK))
     table["unlogged"] = np.asarray(cell.unlogged, dtype=np.float64)[case]
+    table["verdict"] = _verdicts(table)
     return table
+
+
+def _verdicts(table: pd.DataFrame) -> np.ndarray:
+    """Caution at best for each row: its figures can show that a run failed, and not that the log covers the policy."""
+    off = np.abs(table["mean_ratio"].to_numpy() - 1)
+    failed = (table["status"] != str(Status.OK)).to_numpy() | ~(off <= MEAN_ALARM)
+    # Without a table nobody knows the share, which is then NaN and says nothing.
+    failed |= table["unlogged"].to_numpy() > UNLOGGED_ALARM
+    return np.where(failed, str(Verdict.DO_NOT_TRUST), str(Verdict.CAUTION))
 
 
 def _checked_seeds(seeds: Any) -> list[int]:

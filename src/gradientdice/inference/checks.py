@@ -79,8 +79,28 @@ def above(
 
 def worst(checks: Iterable[Check]) -> Verdict:
     """The worst verdict of some checks; trust if there are none."""
-    found = {check.verdict for check in checks} | {Verdict.TRUST}
+    return worst_verdict(check.verdict for check in checks)
+
+
+def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
+    """The worst of some verdicts; trust if there are none."""
+    found = {*verdicts, Verdict.TRUST}
     return next(verdict for verdict in (Verdict.DO_NOT_TRUST, Verdict.CAUTION, Verdict.TRUST) if verdict in found)
+
+
+def named_reasons(parts: Iterable[tuple[str, Verdict, Iterable[str]]]) -> tuple[str, ...]:
+    """Why the worst verdict of several named parts is not better, each reason with the name of its part."""
+    parts = list(parts)
+    verdict = worst_verdict(own for _, own, _ in parts)
+    if verdict is Verdict.TRUST:
+        return ()
+    return tuple(f"{name}: {reason}" for name, own, found in parts if own is verdict for reason in found)
+
+
+def because(verdict: Verdict, found: Iterable[str], width: int = 0) -> list[str]:
+    """A verdict and its reasons as lines of text, with names of this width."""
+    rows = [("verdict", str(verdict)), *(("  because", reason) for reason in found)]
+    return [f"{name:<{width}}{text}" for name, text in rows]
 
 
 def reasons(checks: Iterable[Check]) -> list[str]:

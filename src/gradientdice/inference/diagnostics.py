@@ -22,6 +22,9 @@ from gradientdice.solvers.stochastic.convergence import (
 
 MORE_STEPS = "more steps, larger batches or a decreasing learning rate; the closed form needs none of them"
 
+# How far the mean of a ratio may be from 1, and how much of the policy's steps may be missing from the log.
+MEAN_CAUTION, MEAN_ALARM = 0.05, 0.25
+UNLOGGED_CAUTION, UNLOGGED_ALARM = 0.001, 0.05
 # On the control tasks that methods are developed on, answers are right up to a share of 0.18 (reacher) and often wrong
 # from 0.17 to 0.26 (hopper).
 LEFT_CAUTION, LEFT_ALARM = 0.2, 0.5
@@ -95,8 +98,8 @@ class Diagnostics:
             below(
                 "mean ratio − 1",
                 abs(self.mean_ratio_error),
-                0.05,
-                0.25,
+                MEAN_CAUTION,
+                MEAN_ALARM,
                 "how far the ratio is from averaging to 1",
                 MORE_STEPS if self.learned else "an intercept, more features, or more data",
             ),
@@ -168,8 +171,8 @@ class Diagnostics:
                 below(
                     "steps that were never logged",
                     self.unlogged,
-                    0.001,
-                    0.05,
+                    UNLOGGED_CAUTION,
+                    UNLOGGED_ALARM,
                     "share of the policy's steps with an action that is never logged in that state",
                     "log more data there, or use features that generalise",
                 )

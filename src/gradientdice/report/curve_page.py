@@ -6,7 +6,6 @@ from pathlib import Path
 
 from gradientdice.evaluation.curve import DiscountCurve
 from gradientdice.evaluation.estimate import Estimate
-from gradientdice.inference.checks import Verdict
 from gradientdice.report.digits import figure, known_to
 from gradientdice.report.evidence import Picture, place_pictures
 from gradientdice.report.headline import facts, headline
@@ -20,12 +19,14 @@ def write_curve_report(curve: DiscountCurve, path: str | Path, *, force: bool = 
 
 
 def render_curve(curve: DiscountCurve) -> str:
-    """The report as a string. Its first screen has the curve, and the verdict on the discount that is trusted least."""
-    estimate = max(curve, key=lambda own: list(Verdict).index(own.verdict))
+    """The report as a string. Its first screen has the curve, its verdict, and the discounts that it comes from."""
+    least = [own for own in curve if own.verdict is curve.verdict]
+    estimate = least[0]
     first = headline(estimate)
     return template("curve.html").render(
         curve=curve,
         estimate=estimate,
+        least=f"discount{'s' if len(least) > 1 else ''} {', '.join(f'{own.discount:g}' for own in least)}",
         headline=first,
         confidence=curve[0].confidence,
         picture=_picture(curve),

@@ -31,6 +31,7 @@ def draw_posterior(axis: Axes, posterior: Posterior) -> None:
     axis.axvline(posterior.mean, color=ACCENT, label="mean")
     axis.axvline(posterior.value, color=WARM, linestyle="--", label="the log itself")
     axis.set(xlabel="value", ylabel="density")
+    axis.set_title(f"verdict: {posterior.verdict}", fontsize=9, color=SOFT, loc="left")
     axis.legend()
     axis.grid()
 
@@ -47,7 +48,9 @@ def ranking_figure(ranking: PosteriorRanking) -> Figure:
         left.plot(outer, [place, place], color=ACCENT, linewidth=1.5)
         left.plot(inner, [place, place], color=ACCENT, linewidth=5, solid_capstyle="butt")
     left.plot(table["mean"], places, "o", color="white", markeredgecolor=ACCENT, markersize=5)
-    left.set_yticks(places, [str(name) for name in table["policy"]])
+    labels = zip(table["policy"], table["verdict"], strict=True)
+    left.set_yticks(places, [name if verdict == "trust" else f"{name}\n({verdict})" for name, verdict in labels])
+    left.set_title(f"verdict: {ranking.verdict}", fontsize=9, color=SOFT, loc="left")
     left.set_xlabel("value: mean, 50% and 95% intervals")
     left.grid(axis="x")
     right.barh(places, table["probability_best"], color=SOFT, height=0.6)

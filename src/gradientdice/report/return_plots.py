@@ -42,6 +42,7 @@ def return_figure(found: ReturnDistribution) -> Figure:
     axis.axvline(tail, color=SOFT, linestyle=":", label=f"mean of the worst 5%: {tail:.4g}")
     name = "total of an episode" if found.discount == 1 else f"return at discount {found.discount:g}"
     axis.set(xlabel=name, ylabel="probability of at most this", xlim=(left, right), ylim=(-0.02, 1.02))
+    axis.set_title(f"verdict: {found.verdict}", fontsize=9, color=SOFT, loc="left")
     axis.legend(loc="best")
     axis.grid()
     return figure

@@ -36,4 +36,5 @@ def segments_figure(segments: Segments) -> Figure:
     else:
         left.set(xlabel="reward per step there", ylabel="group (share of the target's time)")
     right.set_xlabel(f"part of the whole, {segments.total:.4g}")
+    left.set_title(f"verdict: {segments.verdict}", fontsize=9, color=SOFT, loc="left")
     return figure

@@ -1,11 +1,13 @@
 """`posterior`: against exact posteriors, against frequentist intervals, and what it refuses."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import stats
 
 import gradientdice as gd
-from problems import TARGET, UNIFORM, known, random_problem
+from problems import TARGET, UNIFORM, known, random_problem, take
 
 
 def bandit(counts, wins):
@@ -135,6 +137,57 @@ def test_the_same_seed_gives_the_same_draws_and_another_does_not():
     first, again, other = (gd.posterior(data, arms(2)["0"], discount=0.0, seed=seed).draws for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("model", ["bootstrap", "dirichlet"])
+@pytest.mark.parametrize(("size", "verdict"), [(60, "do not trust"), (20_000, "trust")])
+def test_a_posterior_has_the_verdict_of_the_estimate(model, size, verdict):
+    mdp, target, dist = random_problem(4)
+    data, policy = mdp.sample(size, dist, np.random.default_rng(0)), gd.TabularPolicy(target)
+    estimate = gd.evaluate(data, policy, discount=0.9)
+    found = gd.posterior(data, policy, discount=0.9, model=model, draws=200)
+    value = estimate.value if estimate.uncut_value is None else estimate.uncut_value
+    assert str(found.verdict) == str(estimate.verdict) == verdict and found.value == value
+    assert found.reasons == tuple(estimate.reasons) and bool(found.reasons) == (verdict != "trust")
+    lines = str(found).splitlines()
+    assert f"verdict                  {verdict}" in lines
+    assert [line.split("because")[1].strip() for line in lines if "because" in line] == list(found.reasons)
+    assert found.plot().axes[0].get_title(loc="left") == f"verdict: {verdict}"
+    again = pickle.loads(pickle.dumps(found))
+    assert str(again) == str(found)
+
+
+def test_the_value_is_not_cut_to_what_the_rewards_allow():
+    """The draws are not, so that the value among them is not either."""
+    rng = np.random.default_rng(0)
+    states, actions = rng.normal(size=(60, 1)), rng.integers(0, 2, 60)
+    rewards, following = (states[:, 0] > 1).astype(float), states + rng.normal(size=(60, 1))
+    data = gd.Transitions(states, actions, rewards, following, initial_states=[[-2.0]] * 40)
+    policy = gd.DiscretePolicy(lambda at: np.tile([0.0, 1.0], (len(at), 1)), 2)
+    functions = gd.LinearFeatures(lambda s, a: np.column_stack([np.ones(len(s)), s[:, 0], np.asarray(a).ravel()]))
+    estimate = gd.evaluate(data, policy, discount=0.5, functions=functions)
+    assert estimate.value == 0 and known(estimate.uncut_value) < -0.1
+    found = gd.posterior(data, policy, discount=0.5, functions=functions, draws=100)
+    assert found.value == estimate.uncut_value and found.verdict is gd.Verdict.DO_NOT_TRUST
+
+
+def test_several_posteriors_have_the_worst_verdict_by_name():
+    """The second arm was pulled five times."""
+    ordered = bandit([3000, 5], [1500, 4])
+    mixed = np.random.default_rng(0).permutation(3005)
+    found = gd.posterior(take(ordered, mixed), arms(2), discount=0.0, draws=200)
+    assert found["0"].verdict is gd.Verdict.TRUST and found["1"].verdict is gd.Verdict.DO_NOT_TRUST
+    assert found.verdict is gd.Verdict.DO_NOT_TRUST
+    assert found.reasons == tuple(f"1: {reason}" for reason in found["1"].reasons) != ()
+    by_name = dict(zip(found.table["policy"], found.table["verdict"], strict=True))
+    assert by_name == {"0": "trust", "1": "do not trust"}
+    assert f"verdict    do not trust\n  because  {found.reasons[0]}" in str(found)
+    left, _ = found.plot().axes
+    assert left.get_title(loc="left") == "verdict: do not trust"
+    assert {label.get_text() for label in left.get_yticklabels()} == {"0", "1\n(do not trust)"}
+    apart = found.difference("0", "1")
+    assert apart.verdict is gd.Verdict.DO_NOT_TRUST and apart.reasons == found.reasons
+    assert found.difference("0", "0").verdict is gd.Verdict.TRUST
 
 
 def test_refusals():

@@ -182,8 +182,9 @@ def test_refusals():
         gd.return_distribution(limited, gd.TabularPolicy(same), 1.0)
     with pytest.raises(gd.InputError, match="average reward has no return distribution"):
         gd.return_distribution(replace(limited, behavior_log_probs=None), gd.TabularPolicy(same), 1.0)
-    with pytest.raises(gd.InputError, match="the first after 4 steps"):
-        gd.return_distribution(limited, gd.TabularPolicy(same), 1.0, horizon=9)
+    for source, method in (("episodes", None), (None, "weighted")):
+        with pytest.raises(gd.InputError, match="the first after 4 steps"):
+            gd.return_distribution(limited, gd.TabularPolicy(same), 1.0, horizon=9, source=source, method=method)
     with pytest.raises(gd.InputError, match="needs whole trajectories"):
         gd.return_distribution(replace(data, episodes=None, initial_states=[0]), policy, 0.9, source="episodes")
     with pytest.raises(gd.InputError, match="needs the probability with which each logged action"):

@@ -1,5 +1,6 @@
 """`segments`: against the MDP's own values from each group of starts, and what adds up."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -93,10 +94,13 @@ def test_a_sparse_tables_groups_are_those_of_the_dense_one(monkeypatch):
     mdp, target, behavior, (end,) = ladder(1)
     data = mdp.rollout(behavior, 300, 10, np.random.default_rng(0), terminal=end)
     for of in ("starts", "rows"):
-        dense = gd.segments(data, gd.TabularPolicy(target), by=data.states, of=of, discount=0.9).table
+        dense = gd.segments(data, gd.TabularPolicy(target), by=data.states, of=of, discount=0.9).table.drop(
+            columns="verdict"
+        )
         with monkeypatch.context() as patched:
             patched.setattr("gradientdice.estimators.saddle.estimator.SPARSE_ABOVE", 0)
             sparse = gd.segments(data, gd.TabularPolicy(target), by=data.states, of=of, discount=0.9).table
+            sparse = sparse.drop(columns="verdict")
         np.testing.assert_allclose(sparse.to_numpy(float), dense.to_numpy(float), rtol=1e-6, atol=1e-8)
 
 
@@ -153,6 +157,54 @@ def test_figure_and_words():
         found = gd.segments(data, gd.TabularPolicy(target), by=known(by), of=of, discount=0.9)
         assert len(found.plot().axes) == 2 and "whole" in str(found)
         assert float(found.table["contribution"].to_numpy().sum()) == pytest.approx(found.total)
+
+
+def test_the_verdict_is_that_of_the_whole_and_few_units_are_a_caution():
+    """1,500 episodes of the target itself, in which 12 begin at another place."""
+    mdp, target, behavior, (end,) = ladder(1)
+    data = mdp.rollout(target, 1500, 10, np.random.default_rng(0), terminal=end)
+    whole = gd.evaluate(data, gd.TabularPolicy(target), discount=0.9)
+    few = np.arange(1500) < 12
+    for of, by in (("starts", few), ("rows", few[known(data.episodes)])):
+        found = gd.segments(data, gd.TabularPolicy(target), by=by, of=of, discount=0.9)
+        assert found.verdict is whole.verdict is gd.Verdict.TRUST and found.reasons == whole.reasons == []
+        assert [group.units for group in found.groups] == [1488, 12]
+        assert [str(group.verdict) for group in found.groups] == ["trust", "caution"]
+        assert found.table["verdict"].tolist() == ["trust", "caution"] and "units" not in found.table
+        assert found.notes == (
+            "fewer than 20 independent units, so that the interval is hardly known: True (12)",
+        ) and found.notes[0] in str(found)
+        assert "\nverdict    trust\n" in str(found)
+        assert "verdict: trust" in found.plot().axes[0].get_title(loc="left")
+        again = pickle.loads(pickle.dumps(found))
+        assert str(again) == str(found)
+
+
+def test_no_group_is_trusted_more_than_the_whole():
+    mdp, target, behavior, (end,) = ladder(1)
+    data = mdp.rollout(behavior, 15, 10, np.random.default_rng(0), terminal=end)
+    for of, by in (("starts", data.start_states), ("rows", data.actions)):
+        found = gd.segments(data, gd.TabularPolicy(target), by=known(by), of=of, discount=0.9)
+        assert found.verdict is gd.Verdict.DO_NOT_TRUST and found.reasons == found.whole.reasons != []
+        assert {group.verdict for group in found.groups} == {gd.Verdict.DO_NOT_TRUST}
+        assert f"  because  {found.reasons[0]}" in str(found)
+
+
+def test_units_of_a_group_are_starts_that_are_given_and_copies_are_one():
+    mdp, target, dist = random_problem(6)
+    data = mdp.sample(100, dist, np.random.default_rng(0))
+    starts = np.repeat(np.arange(5), [30, 2, 5, 20, 19])
+    found = gd.segments(replace(data, initial_states=starts), gd.TabularPolicy(target), by=starts, discount=0.9)
+    assert [group.units for group in found.groups] == [30, 2, 5, 20, 19]
+    assert "1 (2), 2 (5), 4 (19)" in found.notes[0]
+    same = np.random.default_rng(0).normal(size=100)
+    twice = gd.Transitions(
+        *(np.concatenate([column, column]) for column in (data.states, data.actions, same, data.next_states)),
+        initial_states=starts,
+        episodes=np.repeat(np.arange(20), 10),
+    )
+    rows = gd.segments(twice, gd.TabularPolicy(target), by=np.zeros(200), of="rows", discount=0.9)
+    assert rows.groups[0].units == 10 == twice.units.count
 
 
 @pytest.mark.slow

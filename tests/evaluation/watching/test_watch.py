@@ -21,6 +21,17 @@ def test_the_figures_are_those_of_evaluate():
     assert watch.to_frame()["value"].tolist() == [estimate.value]
 
 
+def test_the_verdict_is_that_of_the_last_look():
+    watch = gd.Watch(DATA, discount=0.9, every=100)
+    assert watch.verdict is None and watch.reasons == ()
+    watch.look(100, table(0.3))
+    estimate = gd.evaluate(DATA, gd.TabularPolicy(table(0.3)), discount=0.9, effort="quick")
+    assert watch.verdict is estimate.verdict and watch.reasons == tuple(estimate.reasons)
+    few = gd.Watch(MDP.sample(40, np.full((13, 2), 1 / 26), np.random.default_rng(0)), discount=0.9)
+    few.look(1, table(0.3))
+    assert few.verdict is gd.Verdict.DO_NOT_TRUST and few.reasons and few.history[-1]["verdict"] == 0
+
+
 def test_looks_are_due_once_per_interval():
     watch = gd.Watch(DATA, discount=0.9, every=100)
     looked = [step for step in range(0, 450, 30) if watch.due(step) and watch.look(step, table(0.5)) is not None]
@@ -51,6 +62,7 @@ def test_what_the_log_never_shows_is_no_progress():
     watch = gd.Watch(data, discount=1.0, every=1, patience=1)
     assert not watch.look(1, gd.DiscretePolicy(lambda s: np.tile([0.0, 0.0, 1.0], (len(s), 1)), 3))
     assert "never contains" in watch.history[0]["reason"]
+    assert watch.verdict is gd.Verdict.DO_NOT_TRUST and watch.reasons == (watch.history[0]["reason"],)
 
 
 def test_d3rlpys_callback_ends_training_in_a_block_only():

@@ -9,13 +9,12 @@ from jaxtyping import Float
 
 from gradientdice.effort import Effort
 from gradientdice.errors import starts_missing
-from gradientdice.estimators.model.encoding import Encoding
-from gradientdice.estimators.model.learning import learn_dynamics
 from gradientdice.estimators.model.needs import require_simulated
-from gradientdice.estimators.model.rollouts import FOLDS
 from gradientdice.estimators.model.settings import SETTINGS
 from gradientdice.estimators.model.simulation import simulate
 from gradientdice.estimators.model.starts import Starts
+from gradientdice.estimators.model.values import kept_dynamics
+from gradientdice.problem.folds import Folds
 from gradientdice.problem.problem import Problem
 
 # What follows is left out once it counts less than this; longer paths than so many steps are not simulated.
@@ -30,16 +29,20 @@ class SimulatedReturns:
         returns: (p,) of all networks.
         spread: the standard deviation of the networks' mean returns.
         unfinished: the share of paths that had not ended when they were left.
+        steps: after how many steps they were left.
         notes: what the reader should know of the model.
     """
 
     returns: Float[np.ndarray, " p"]
     spread: float
     unfinished: float
+    steps: int
     notes: tuple[str, ...]
 
 
-def model_returns(problem: Problem, discount: float, horizon: int | None, effort: Effort) -> SimulatedReturns:
+def model_returns(
+    problem: Problem, discount: float, horizon: int | None, effort: Effort, folds: Folds
+) -> SimulatedReturns:
     """Learns a model, simulates the policy from initial states, and sums what it earns.
 
     Args:
@@ -47,13 +50,14 @@ def model_returns(problem: Problem, discount: float, horizon: int | None, effort
         discount: γ.
         horizon: after how many steps a return is complete; None is the end of the path.
         effort: how large the networks are and how long they learn.
+        folds: whose networks did not see them. The default estimator's own share their networks with its answer.
     """
     policy, data = require_simulated(problem), problem.data
     if data.start_states is None:
         raise starts_missing(discount if discount < 1 else 0.0)
     settings = replace(SETTINGS[effort], horizon=horizon or _horizon(problem, discount))
-    encoding, folds = Encoding.of(data, policy), problem.folds(FOLDS)
-    dynamics = learn_dynamics(problem, encoding, folds, settings)
+    dynamics = kept_dynamics(problem, folds, effort)
+    encoding = dynamics.encoding
     starts = Starts.draw(data, encoding, folds, settings, problem.seed)
     paths = simulate(dynamics, policy, starts, problem.seed)
     long = slice(0, starts.long)
@@ -66,6 +70,7 @@ def model_returns(problem: Problem, discount: float, horizon: int | None, effort
         returns.ravel(),
         float(means.std(ddof=1)) if len(means) > 1 else 0.0,
         0.0 if horizon is not None else float((alive[-1] & ~ended[-1]).mean()),
+        settings.horizon,
         (
             f"the learned dynamics leave {dynamics.error_share:.2%} of the variance of changes and rewards unexplained "
             "on held-out rows",

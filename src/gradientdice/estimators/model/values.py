@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from jaxtyping import Float
@@ -112,6 +113,18 @@ def simulated_values(problem: Problem, discounts: Sequence[float], folds: Folds,
         dynamics.error_share,
         [lasting_share(paths, discount, starts.long) for discount in discounts],
     )
+
+
+def kept_dynamics(problem: Problem, folds: Folds, effort: Effort) -> Dynamics:
+    """The learned dynamics, which `simulated_values` of the same problem then uses too: they are learned once.
+
+    Args:
+        problem: the log and the policy.
+        folds: for which networks that did not see them are needed.
+        effort: how large the networks are and how long they are trained.
+    """
+    begun = problem.once(_begun(effort, folds), lambda: cache(lambda: _learned(problem, folds, effort)))
+    return _learned(problem, folds, effort) if begun is None else begun()
 
 
 def begin_learning(problem: Problem, folds: Folds, effort: Effort) -> None:

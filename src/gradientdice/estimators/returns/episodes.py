@@ -25,6 +25,10 @@ from gradientdice.estimators.behavior import Episodes
 from gradientdice.estimators.returns.points import StepFunction, places, representative
 
 
+class UnknownTotals(InputError):
+    """Episodes that were cut have no total, as discount 1 asks for."""
+
+
 @dataclass(frozen=True, eq=False)
 class EpisodeReturns:
     """What each episode returned.
@@ -50,7 +54,7 @@ class EpisodeReturns:
             horizon: after how many steps a return is complete; None is the end of the episode.
 
         Raises:
-            InputError: at discount 1, if an episode was cut before it was complete.
+            UnknownTotals: at discount 1, if an episode was cut before it was complete.
         """
         episodes = Episodes.of(name, data)
         counted = episodes.step < (horizon or np.inf)
@@ -61,7 +65,7 @@ class EpisodeReturns:
             return cls(episodes, seen, seen)
         if discount == 1:
             first = int(np.argmax(cut))
-            raise InputError(
+            raise UnknownTotals(
                 f"{name}: at discount 1 a return is the total until the end, and {int(cut.sum())} episodes have none, "
                 f"the first after {episodes.length[first]} steps; the average reward has no return distribution. Give "
                 'a discount below 1, horizon=…, or source="model".'

@@ -14,6 +14,8 @@ from gradientdice.effort import Effort, require_effort
 from gradientdice.errors import InputError, require_choice, require_count, require_number
 from gradientdice.estimators.doubly_robust.automatic import Automatic
 from gradientdice.estimators.doubly_robust.search import searching
+from gradientdice.evaluation.evaluate import evaluate_problem
+from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.posterior.result import Posterior, PosteriorRanking
 from gradientdice.functions import MLP, Functions
 from gradientdice.inference.posterior.dirichlet import DirichletModel
@@ -253,11 +255,15 @@ def _dirichlet(problems: dict[str, Problem], settings: _Settings) -> dict[str, P
 def _posteriors(
     problems: dict[str, Problem], values: Float[np.ndarray, "d P"], discount: float, model: str, note: str
 ) -> dict[str, Posterior]:
-    """Each policy's draws beside the value of the log itself."""
-    return {
-        name: Posterior(values[:, number], Automatic(discount).answer(problem).value, discount, model, (note,))
-        for number, (name, problem) in enumerate(problems.items())
-    }
+    """Each policy's draws beside the value of the log itself, with the verdict on that value."""
+    found = {}
+    for number, (name, problem) in enumerate(problems.items()):
+        estimate = evaluate_problem(problem, Automatic(discount), Intervals())
+        # Draws are not cut to what the rewards allow, and neither is the value that they are around.
+        value = estimate.value if estimate.uncut_value is None else estimate.uncut_value
+        doubts = estimate.verdict, tuple(estimate.reasons)
+        found[name] = Posterior(values[:, number], value, discount, model, (note,), *doubts)
+    return found
 
 
 def _drawn(ready: dict[str, _Draws], weights: Drawn) -> np.ndarray:

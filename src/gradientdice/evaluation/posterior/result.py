@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gradientdice.errors import InputError, require_number
+from gradientdice.inference.checks import Verdict, because, named_reasons, worst_verdict
 from gradientdice.inference.intervals import require_confidence
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class Posterior:
         discount: γ.
         model: how the draws were made, in words.
         notes: the prior, and what else the reader should know.
+        verdict: of the estimate that the draws are around: whether to believe it.
+        reasons: why the verdict is not better.
     """
 
     draws: Float[np.ndarray, " d"]
@@ -35,6 +38,8 @@ class Posterior:
     discount: float
     model: str
     notes: tuple[str, ...] = ()
+    verdict: Verdict = Verdict.TRUST
+    reasons: tuple[str, ...] = ()
 
     @property
     def mean(self) -> float:
@@ -80,6 +85,8 @@ class Posterior:
             ("95% interval", f"{low:.6g} to {high:.6g}"),
             ("standard deviation", f"{self.standard_deviation:.3g}"),
             ("value of the log itself", f"{self.value:.6g}"),
+            ("verdict", str(self.verdict)),
+            *(("  because", reason) for reason in self.reasons),
             ("model", f"{self.model}, {len(self.draws):,} draws"),
             *(("note", note) for note in self.notes),
         ]
@@ -114,6 +121,16 @@ class PosteriorRanking(Mapping[str, Posterior]):
     def __len__(self) -> int:
         return len(self.posteriors)
 
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of the policies' estimates."""
+        return worst_verdict(posterior.verdict for posterior in self.values())
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the verdict is not better, each with the policy's name."""
+        return named_reasons((name, posterior.verdict, posterior.reasons) for name, posterior in self.items())
+
     @cached_property
     def draws(self) -> Float[np.ndarray, "d P"]:
         """The values, a column for each policy."""
@@ -144,7 +161,16 @@ class PosteriorRanking(Mapping[str, Posterior]):
             if not isinstance(known, str) or known not in self:
                 raise InputError(f"There is no policy {known!r:.60}: the names are {', '.join(map(str, self))}.")
         one, two = self[name], self[other]
-        return Posterior(one.draws - two.draws, one.value - two.value, one.discount, one.model, one.notes)
+        pair = [(own, self[own].verdict, self[own].reasons) for own in dict.fromkeys((name, other))]
+        return Posterior(
+            one.draws - two.draws,
+            one.value - two.value,
+            one.discount,
+            one.model,
+            one.notes,
+            worst_verdict(verdict for _, verdict, _ in pair),
+            named_reasons(pair),
+        )
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -161,6 +187,7 @@ class PosteriorRanking(Mapping[str, Posterior]):
                 "probability_best": self.probability_best[name],
                 "expected_regret": float(regret[name].mean()),
                 "regret_high": float(np.quantile(regret[name], 0.95)),
+                "verdict": str(posterior.verdict),
             }
             for name, posterior in self.items()
         ]
@@ -170,7 +197,7 @@ class PosteriorRanking(Mapping[str, Posterior]):
         first = next(iter(self.values()))
         lines = [self.table.to_string(index=False, float_format=lambda number: f"{number:.4g}")]
         lines.append(f"{first.model}, {len(first.draws):,} draws that the policies share")
-        return "\n".join([*lines, *first.notes])
+        return "\n".join([*lines, *first.notes, *because(self.verdict, self.reasons, 11)])
 
     __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
+
 import numpy as np
 
 from gradientdice.data.transitions import Transitions
@@ -9,12 +12,15 @@ from gradientdice.effort import Effort, require_effort
 from gradientdice.errors import InputError, require_choice, require_count, require_number, starts_missing
 from gradientdice.estimators.behavior import behavior_notes, importance_ratios, ratio_cautions, require_behavior
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
+from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
+from gradientdice.estimators.doubly_robust.search import MODEL_FOLDS, searching
 from gradientdice.estimators.returns.doubly_robust import doubly_robust_function
-from gradientdice.estimators.returns.episodes import EpisodeReturns
+from gradientdice.estimators.returns.episodes import EpisodeReturns, UnknownTotals
 from gradientdice.estimators.returns.points import StepFunction, places, representative
 from gradientdice.estimators.returns.table_paths import TablePaths, table_cells
 from gradientdice.estimators.trajectory.step_weights import StepWeights
 from gradientdice.evaluation.returns.result import ReturnDistribution
+from gradientdice.evaluation.returns.trust import FEWEST, Simulated, simulated_evidence, weighted_checks
 from gradientdice.inference.intervals import require_confidence
 from gradientdice.policies import Policy
 from gradientdice.problem.problem import Problem
@@ -22,8 +28,6 @@ from gradientdice.problem.problem import Problem
 NAME = "return_distribution"
 # Paths from the starts of a table: the noise of the simulation is then below a hundredth.
 SIMULATED = 20_000
-# A model's paths that have not ended are a caution from this share on.
-UNFINISHED = 0.01
 
 
 def return_distribution(
@@ -41,9 +45,10 @@ def return_distribution(
 ) -> ReturnDistribution:
     """The distribution of the target's return Σ_t γᵗ r_t over single episodes.
 
-    It needs whole episodes and the behaviour's probabilities, and weights the episodes by them. Where a log has no
-    such probabilities, the policy is simulated: in the log itself if it is a table, else in a learned model. That is
-    marked in the result, which then has no band.
+    With whole episodes and the behaviour's probabilities it weights the episodes by them. Where a log has no such
+    probabilities, or the weighted episodes would be worth fewer than 30 of the policy itself, the policy is simulated:
+    in the log itself if it is a table, else in a learned model. That is marked in the result, which then has no band.
+    Its verdict says whether to believe it.
 
     Args:
         data: the log.
@@ -51,9 +56,10 @@ def return_distribution(
         discount: γ. At 1 the return is the undiscounted total until the episode ends; time limits are then refused.
             Below 1 what a time limit cut off is bounded, and the bound is part of the band.
         source: "episodes" or "model"; by default episodes where the log has probabilities (or `behavior` estimates
-            them), else a model.
-        method: of episodes: "weighted" (self-normalised importance sampling) or "doubly robust", which is for tables
-            and the default there, unless a horizon is given.
+            them), the weighted episodes are worth at least 30 of the policy itself, and (at discount 1) none was cut;
+            else a model. A note of the result says which was chosen, and why.
+        method: of episodes, which it chooses: "weighted" (self-normalised importance sampling) or "doubly robust",
+            which is for tables and the default there, unless a horizon is given.
         horizon: after how many steps a return is complete; by default it is the end of the episode.
         behavior: how to estimate the behaviour's probabilities where the log has none.
         confidence: of the band and of the intervals.
@@ -79,37 +85,76 @@ def return_distribution(
         require_choice("source", source, "episodes", "model")
     if method is not None:
         require_choice("method", method, "weighted", "doubly robust")
-    problem = Problem(data, policy, seed=seed, effort=require_effort(effort))
+    problem = Problem(data, policy, seed=seed, search=searching(discount), effort=require_effort(effort))
     known = data.behavior_log_probs is not None or behavior is not None
-    chosen = source or ("episodes" if known and data.episodes is not None else "model")
-    if chosen == "model":
+    lacking = "episodes" if known else "probabilities of the behaviour"
+    possible = known and data.episodes is not None
+    if source == "model" or (source is None and not possible):
         if method is not None:
             raise InputError('method= is for weighted episodes: leave it out, or give source="episodes".')
-        return _simulated(problem, discount, horizon, confidence)
-    found = EpisodeReturns.of(NAME, data, discount, horizon)
-    return _Weighted(problem, found, discount, horizon, behavior).distribution(method, confidence)
+        why = () if source else (f"simulated in a model: the log has no {lacking}, which weighted episodes need",)
+        return _simulated(problem, discount, horizon, confidence, why)
+    weighted = _Weighted(problem, discount, horizon, behavior)
+    if source is not None or method is not None:
+        return weighted.distribution(method, confidence)
+    return _chosen(weighted, lambda why: _simulated(problem, discount, horizon, confidence, (why,)), confidence)
+
+
+def _chosen(
+    weighted: _Weighted, simulated: Callable[[str], ReturnDistribution], confidence: float
+) -> ReturnDistribution:
+    """Weighted episodes if these are worth enough episodes of the policy itself, else simulated paths.
+
+    Where no model can be simulated, the episodes are weighted all the same, or refused as they were.
+    """
+    try:
+        effective = weighted.effective
+    except UnknownTotals as unknown:
+        try:
+            return simulated("simulated in a model: time limits cut episodes, whose totals are not known")
+        except InputError:
+            raise unknown from None
+    worth = f"the weighted episodes {{}} worth {effective:.3g} episodes of the policy itself, and {FEWEST:g} are needed"
+    if effective >= FEWEST:
+        return weighted.distribution(None, confidence, (worth.format("are"),))
+    try:
+        return simulated(f"simulated in a model: {worth.format('would be')}")
+    except InputError as refused:
+        return weighted.distribution(None, confidence, (f"{worth.format('are')}, but: {refused}",))
 
 
 class _Weighted:
     """Weighted episodes, ready for either method."""
 
     def __init__(
-        self,
-        problem: Problem,
-        found: EpisodeReturns,
-        discount: float,
-        horizon: int | None,
-        behavior: BehaviorCloning | None,
+        self, problem: Problem, discount: float, horizon: int | None, behavior: BehaviorCloning | None
     ) -> None:
-        self._problem, self._found, self._discount, self._horizon = problem, found, discount, horizon
-        data = problem.data
-        ratios = importance_ratios(NAME, data, problem.policy, behavior)
-        # What happens after the horizon is no part of the return, and its ratios have mean 1.
-        self._ratios = np.where(found.episodes.step < (horizon or np.inf), ratios, 1.0)
-        self._notes = (*behavior_notes(data, behavior), *ratio_cautions(data, ratios), *self._cut_notes())
+        self._problem, self._discount, self._horizon, self._behavior = problem, discount, horizon, behavior
 
-    def distribution(self, method: str | None, confidence: float) -> ReturnDistribution:
-        """The distribution by one of the methods."""
+    @cached_property
+    def _found(self) -> EpisodeReturns:
+        return EpisodeReturns.of(NAME, self._problem.data, self._discount, self._horizon)
+
+    @cached_property
+    def _all_ratios(self) -> np.ndarray:
+        return importance_ratios(NAME, self._problem.data, self._problem.policy, self._behavior)
+
+    @cached_property
+    def _ratios(self) -> np.ndarray:
+        # What happens after the horizon is no part of the return, and its ratios have mean 1.
+        return np.where(self._found.episodes.step < (self._horizon or np.inf), self._all_ratios, 1.0)
+
+    @property
+    def effective(self) -> float:
+        """How many episodes of the policy itself have a mean of the same noise; 0 where all weights are."""
+        episodes = self._found.episodes
+        with np.errstate(divide="ignore"):
+            final = episodes.log_products(self._ratios)[episodes.last] + np.log(episodes.weights)
+        total = np.logaddexp.reduce(final)
+        return 0.0 if np.isneginf(total) else float(1 / np.square(np.exp(final - total)).sum())
+
+    def distribution(self, method: str | None, confidence: float, why: tuple[str, ...] = ()) -> ReturnDistribution:
+        """The distribution by one of the methods; `why` is a note on why the episodes were weighted."""
         problem, found = self._problem, self._found
         possible = problem.support is not None and self._horizon is None
         if method == "doubly robust" and not possible:
@@ -124,6 +169,7 @@ class _Weighted:
             function = doubly_robust_function(problem, found, self._steps(whole=False))
         else:
             function = found.weighted(problem.data, weights)
+        effective = 1 / float(weights @ weights)
         return ReturnDistribution(
             function,
             self._discount,
@@ -132,9 +178,11 @@ class _Weighted:
             "episodes",
             "doubly robust importance sampling" if robust else "self-normalised importance sampling",
             len(found.episodes),
-            1 / float(weights @ weights),
-            self._notes,
+            effective,
+            (*why, *behavior_notes(problem.data, self._behavior), *self._cut_notes()),
             problem.seed,
+            weighted_checks(problem, function, effective, robust),
+            ratio_cautions(problem.data, self._all_ratios),
         )
 
     def _steps(self, whole: bool) -> StepWeights:
@@ -150,27 +198,17 @@ class _Weighted:
         )
 
 
-def _simulated(problem: Problem, discount: float, horizon: int | None, confidence: float) -> ReturnDistribution:
-    """Simulated returns, in the log itself or in a learned model."""
+def _simulated(
+    problem: Problem, discount: float, horizon: int | None, confidence: float, why: tuple[str, ...] = ()
+) -> ReturnDistribution:
+    """Simulated returns, in the log itself or in a learned model; `why` is a note on why they were chosen."""
     if discount == 1 and horizon is None and not problem.data.ended.any():
         raise InputError(
             f"{NAME}: at discount 1 a return is the total until the end, and no episode of the log ends; the average "
             "reward has no return distribution. Give a discount below 1, or horizon=…."
         )
-    if problem.support is not None:
-        returns, unfinished, notes, method = (
-            *_table_returns(problem, discount, horizon),
-            (),
-            "paths through logged rows",
-        )
-    else:
-        # JAX is imported when a model is learned, not with the package.
-        from gradientdice.estimators.model.return_paths import model_returns
-
-        found = model_returns(problem, discount, horizon, problem.effort)
-        returns, unfinished, notes, method = found.returns, found.unfinished, found.notes, "learned dynamics"
-    if discount == 1 and unfinished > UNFINISHED:
-        notes = (*notes, f"{unfinished:.0%} of the paths had not ended when they were left: their totals are too short")
+    found = (_in_the_log if problem.support is not None else _in_a_model)(problem, discount, horizon)
+    returns = found.returns
     weights = np.full(len(returns), 1 / len(returns))
     points = representative(returns, weights)
     cdf = np.cumsum(np.bincount(places(returns, points), weights, minlength=len(points)))
@@ -180,20 +218,33 @@ def _simulated(problem: Problem, discount: float, horizon: int | None, confidenc
         horizon,
         confidence,
         "model",
-        method,
+        found.method,
         len(returns),
         float(len(returns)),
-        notes,
+        (*why, *found.notes),
         problem.seed,
+        *simulated_evidence(problem, discount, horizon, confidence, found),
     )
 
 
-def _table_returns(problem: Problem, discount: float, horizon: int | None) -> tuple[np.ndarray, float]:
-    """Returns of paths from the log's initial states, and the share of paths that did not end."""
+def _in_a_model(problem: Problem, discount: float, horizon: int | None) -> Simulated:
+    """Returns of paths in the learned dynamics that the default estimator's answer rests on."""
+    # JAX is imported when a model is learned, not with the package.
+    from gradientdice.estimators.model.return_paths import model_returns
+
+    folds = problem.folds(FOLDS).coarser(MODEL_FOLDS)
+    found = model_returns(problem, discount, horizon, problem.effort, folds)
+    return Simulated(found.returns, found.unfinished, found.steps, "learned dynamics", found.notes)
+
+
+def _in_the_log(problem: Problem, discount: float, horizon: int | None) -> Simulated:
+    """Returns of paths through a table's logged rows, from its initial states."""
     cells, weights = table_cells(problem), problem.data.start_weights
     if cells.starts is None or weights is None:
         raise starts_missing(min(discount, 0.5))
     rng = np.random.default_rng(problem.seed)
     starts = rng.choice(cells.starts, size=SIMULATED, p=weights / weights.sum())
-    returns, unfinished = TablePaths.of(problem, discount, horizon).returns(starts, rng)
-    return returns, 0.0 if horizon is not None else unfinished
+    paths = TablePaths.of(problem, discount, horizon)
+    returns, unfinished = paths.returns(starts, rng)
+    unfinished = 0.0 if horizon is not None else unfinished
+    return Simulated(returns, unfinished, paths.longest, "paths through logged rows")

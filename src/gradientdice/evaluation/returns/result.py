@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from gradientdice.arrays import as_floats
 from gradientdice.errors import InputError, require_choice, require_number
 from gradientdice.estimators.returns.points import StepFunction, monotone
+from gradientdice.inference.checks import Check, Verdict, because, reasons, worst, worst_verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,6 +60,9 @@ class ReturnDistribution:
         effective_episodes: as many episodes of the target itself would have a mean of the same noise.
         notes: what the reader should know.
         seed: for the band.
+        checks: of weighted episodes, how many they are worth and what they need of the log; of simulated paths, those
+            of the estimate that rests on the same model, and whether the two agree.
+        cautions: reasons why the distribution may not be the policy's, whatever the checks say.
     """
 
     function: StepFunction
@@ -71,6 +75,18 @@ class ReturnDistribution:
     effective_episodes: float
     notes: tuple[str, ...] = ()
     seed: int = 0
+    checks: tuple[Check, ...] = ()
+    cautions: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Trust, caution or do not trust: the worst of the checks, and caution at best where there are cautions."""
+        return worst_verdict([worst(self.checks), *([Verdict.CAUTION] if self.cautions else [])])
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the verdict is not better, each with what would help."""
+        return (*reasons(self.checks), *self.cautions)
 
     def cdf(self, x: ArrayLike) -> np.ndarray | float:
         """The probability of a return of at most x."""
@@ -163,6 +179,7 @@ class ReturnDistribution:
             lines.append(
                 f"{'band':<24}± {self.band.half_width:.3g} around the distribution function" if self.band else ""
             )
+        lines += because(self.verdict, self.reasons, 24)
         lines += [f"{'source':<24}{self.source}: {self.method}, {counted}"]
         return "\n".join([*lines, *(f"{'note':<24}{note}" for note in self.notes)])
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gradientdice.evaluation.estimate import Estimate
+from gradientdice.inference.checks import Verdict, because
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +31,8 @@ class Segment:
         contribution: share × value, the group's part of the whole.
         contribution_low: the lower end of its interval.
         contribution_high: the upper end.
+        units: how many independent units (initial states, episodes or rows) it has; copies of one are one.
+        verdict: that of the whole, and caution at best if there are few units.
     """
 
     group: object
@@ -41,6 +44,8 @@ class Segment:
     contribution: float
     contribution_low: float
     contribution_high: float
+    units: int
+    verdict: Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +71,23 @@ class Segments:
         """The sum of the contributions and the rest: the whole's value (before it is cut to what rewards allow)."""
         return sum(group.contribution for group in self.groups) + self.rest
 
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of the estimate of the whole, which all groups rest on."""
+        return self.whole.verdict
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the verdict is not better."""
+        return self.whole.reasons
+
     @cached_property
     def table(self) -> pd.DataFrame:
         """One row per group."""
         import pandas as pd
 
-        return pd.DataFrame([asdict(group) for group in self.groups])
+        rows = [{**asdict(group), "verdict": str(group.verdict)} for group in self.groups]
+        return pd.DataFrame(rows).drop(columns="units")
 
     @property
     def has_rest(self) -> bool:
@@ -88,6 +104,7 @@ class Segments:
         if self.has_rest:
             lines.append(f"rest {self.rest:.4g}")
         lines.append(f"whole {self.total:.6g}")
+        lines += because(self.verdict, self.reasons, 11)
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it

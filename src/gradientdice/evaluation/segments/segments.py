@@ -22,9 +22,11 @@ from gradientdice.evaluation.segments.result import Segment, Segments
 from gradientdice.evaluation.segments.rows import quotient, row_parts
 from gradientdice.evaluation.segments.starts import start_parts
 from gradientdice.functions import Functions
+from gradientdice.inference.checks import Verdict, worst_verdict
 from gradientdice.inference.influence import Influence
 from gradientdice.inference.intervals import require_confidence
 from gradientdice.inference.small_samples import interval_shares
+from gradientdice.inference.units import ENOUGH
 from gradientdice.policies import Policy
 from gradientdice.problem.entrance import explained_starts
 from gradientdice.problem.problem import Problem
@@ -87,14 +89,17 @@ def segments(
         if answer.influence is None:
             raise InputError(f"{type(chosen).__name__} gives no influence values here, and so no segments.")
         whole = finish(problem, chosen, answer, intervals)
-        made = _Making(problem, intervals, _room(problem, whole, intervals, answer.value, answer.influence))
+        made = _Making(
+            problem, whole.verdict, intervals, _room(problem, whole, intervals, answer.value, answer.influence)
+        )
         if of == "starts":
             parts = start_parts(problem, chosen, answer, groups)
             found = [made.start(group, part) for group, part in zip(groups, parts, strict=True)]
         else:
             found = [made.row(group, *row_parts(problem, chosen, answer, group)) for group in groups]
     rest = answer.value - sum(segment.contribution for segment in found)
-    result = Segments(of, tuple(found), whole, rest)
+    few = _few_units(found)
+    result = Segments(of, tuple(found), whole, rest, few)
     if not result.has_rest:
         return result
     note = (
@@ -102,7 +107,15 @@ def segments(
         if of == "rows"
         else "the estimate is not linear in the initial distribution, so that the groups leave a rest"
     )
-    return Segments(of, tuple(found), whole, rest, (note,))
+    return Segments(of, tuple(found), whole, rest, (*few, note))
+
+
+def _few_units(found: list[Segment]) -> tuple[str, ...]:
+    """A note that names the groups with few units, and how many they have."""
+    few = [f"{segment.group} ({segment.units})" for segment in found if segment.units < ENOUGH]
+    if not few:
+        return ()
+    return (f"fewer than {ENOUGH} independent units, so that the interval is hardly known: {', '.join(few)}",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +123,7 @@ class _Making:
     """From parts to segments with intervals."""
 
     problem: Problem
+    verdict: Verdict
     intervals: Intervals
     room: tuple[float, float]
 
@@ -120,22 +134,42 @@ class _Making:
         share = weighted_mean(group.members * 1.0, weights)
         low, high = self._interval(part, 1.0)
         ends = share * part.value, share * low, share * high
-        return Segment(group.name, int(group.members.sum()), share, part.value, low, high, *ends)
+        units = self._judged(self._starts(group))
+        return Segment(group.name, int(group.members.sum()), share, part.value, low, high, *ends, *units)
 
     def row(self, group: Group, earned: Part, time: Part) -> Segment:
         """A group of rows; a group that the target never visits earns nothing, and its value is not known."""
         contribution = (earned.value, *self._interval(earned, 1.0))
         count = int(group.members.sum())
+        units = self._judged(_different(self.problem.data.units.rows[group.members]))
         if time.value <= 0:
-            return Segment(group.name, count, time.value, np.nan, np.nan, np.nan, *contribution)
+            return Segment(group.name, count, time.value, np.nan, np.nan, np.nan, *contribution, *units)
         each = quotient(earned, time)
         ends = self._interval(each, 1 / time.value)
-        return Segment(group.name, count, time.value, each.value, *ends, *contribution)
+        return Segment(group.name, count, time.value, each.value, *ends, *contribution, *units)
+
+    def _starts(self, group: Group) -> int:
+        """How many independent units begin in a group: initial states that are given are a unit each."""
+        data = self.problem.data
+        weights = data.start_weights
+        assert weights is not None
+        counted = group.members & (weights > 0)
+        if data.initial_states is not None:
+            return int(counted.sum())
+        return _different(data.units.rows[data.first_rows][counted])
+
+    def _judged(self, units: int) -> tuple[int, Verdict]:
+        return units, worst_verdict([self.verdict, Verdict.CAUTION if units < ENOUGH else Verdict.TRUST])
 
     def _interval(self, part: Part, scale: float) -> tuple[float, float]:
         samples = interval_shares(part.influence, self.problem)
         low, high = self.intervals.of(part.value, samples, self.problem.seed)
         return low - scale * self.room[0], high + scale * self.room[1]
+
+
+def _different(units: np.ndarray) -> int:
+    """How many different units there are; rows that count 0 times belong to none."""
+    return len(np.unique(units[units >= 0]))
 
 
 def _room(

@@ -10,6 +10,7 @@ from gradientdice.data.transitions import Transitions
 from gradientdice.effort import Effort, require_effort
 from gradientdice.errors import InputError, require_count, require_flag, require_number
 from gradientdice.evaluation.evaluate import evaluate
+from gradientdice.inference.checks import Verdict
 from gradientdice.policies.adapters import policy as as_policy
 
 if TYPE_CHECKING:
@@ -67,11 +68,22 @@ class Watch:
         require_effort(self.effort)
         require_count("seed", self.seed, low=0)
         self._best, self._without_progress, self._looked = -math.inf, 0, 0
+        self._judged: tuple[Verdict, tuple[str, ...]] | None = None
 
     @property
     def stopped(self) -> bool:
         """Whether the looks so far say that training should end."""
         return self.patience is not None and self._without_progress >= self.patience
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict of the last look: "do not trust" if it gave no value; None before the first."""
+        return None if self._judged is None else self._judged[0]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the verdict of the last look is not better."""
+        return () if self._judged is None else self._judged[1]
 
     def due(self, step: int) -> bool:
         """Whether it is time for a look."""
@@ -96,8 +108,10 @@ class Watch:
                 progress=False,
             )
             found: dict[str, Any] = {**estimate.metrics(), "reason": ""}
+            self._judged = estimate.verdict, tuple(estimate.reasons)
         except InputError as error:  # early in training a policy may do what the log never shows
             found = {"reason": str(error)}
+            self._judged = Verdict.DO_NOT_TRUST, (str(error),)
         self.history.append({"step": step, **found})
         score = found.get("low", found.get("value", -math.inf))
         self._without_progress = 0 if score > self._best else self._without_progress + 1
