@@ -211,7 +211,7 @@ def calls() -> Domain:
     behavior = np.array([[0.35, 0.4, 0.25]] * 3 + [[0.4, 0.3, 0.3]] * 3)
     names = {"episodes": ("call",), "states": ("urgency",), "actions": ("agent",), "rewards": ("cost",)}
     urgencies, agents, starts = np.arange(1, 7)[:, None], ("wait", "junior", "senior"), np.array([0, 0, 0.5, 0.5, 0, 0])
-    return Domain("calls", names, urgencies, agents, True, moves, rewards, 0.2, starts, behavior, 1.0, 500, LONGEST, 13)
+    return Domain("calls", names, urgencies, agents, True, moves, rewards, 0.2, starts, behavior, 1.0, 500, LONGEST, 14)
 
 
 def machine() -> Domain:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -58,7 +60,7 @@ def run(folder: Path, scale: Scale, *, force: bool = False) -> tuple[ResultStore
         if name in (way.domains or DOMAINS)
     }
     fill_parts(store, "exports", parts, run_part)
-    frame = pd.concat([pd.read_json(path, dtype=False) for path in parts], ignore_index=True)
+    frame = pd.DataFrame([row for path in parts for row in json.loads(path.read_text())])
     store.write(folder / "files.csv", lambda path: frame.to_csv(path, index=False))
     return store, frame
 
@@ -84,12 +86,17 @@ _EMPTY: dict[str, Any] = dict.fromkeys(
 
 
 def _expected(found: dict[str, Any], accepts: frozenset[str] | None) -> bool:
-    """Whether an expert would accept this outcome; a chance miss passes where an answer does."""
+    """Whether an expert would accept this outcome.
+
+    A chance miss passes where an answer does, and an answer with a caution where it need not be trusted.
+    """
     outcome = found["outcome"]
     if accepts is None or outcome == NOT_APPLICABLE:
         return True
     if found["call"] == "select" and accepts != {REFUSED}:
         return outcome == RIGHT or (outcome == REFUSED and REFUSED in accepts)
+    if outcome == RIGHT and found.get("verdict", "trust") != "trust" and NOT_TRUSTED in accepts:
+        return True
     return outcome in accepts or (outcome == MISS and RIGHT in accepts)
 
 
@@ -188,7 +195,7 @@ def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
     """The values of the template's names, from the table alone."""
     tried = kept(frame, column(frame, "outcome") != NOT_APPLICABLE)
     counted = kept(tried, column(tried, "knowable").astype(bool))
-    counts = column(counted, "outcome").value_counts()
+    counts = Counter(column(counted, "outcome"))
     answers = kept(counted, (column(counted, "call") == "evaluate") & column(counted, "outcome").isin([RIGHT, MISS]))
     refusals = rows_where(tried, outcome=REFUSED)
     trusted = rows_where(rows_where(counted, call="evaluate"), verdict="trust")
@@ -201,13 +208,13 @@ def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
         "unknowable": ", ".join(way.name for way in WAYS if not way.knowable),
         "chance": f"{CHANCE:g}",
         "longest": LONGEST_MESSAGE,
-        "right": int(counts.get(RIGHT, 0)),
-        "refused": int(counts.get(REFUSED, 0)),
-        "not_trusted": int(counts.get(NOT_TRUSTED, 0)),
-        "misses": int(counts.get(MISS, 0)),
+        "right": counts[RIGHT],
+        "refused": counts[REFUSED],
+        "not_trusted": counts[NOT_TRUSTED],
+        "misses": counts[MISS],
         "answers": len(answers),
         "trusted": len(trusted),
-        "defects": {name: int(counts.get(name, 0)) for name in DEFECTS},
+        "defects": {name: counts[name] for name in DEFECTS},
         "wrong_list": _listed(rows_where(counted, outcome=WRONG)),
         "worse_list": _listed(rows_where(counted, outcome=WORSE)),
         "crash_list": _listed(rows_where(counted, outcome=CRASH)),
@@ -236,38 +243,41 @@ def _counts(frame: pd.DataFrame) -> str:
     """Each way and how often it had each outcome, with both calls and all formats."""
     rows = []
     for (way, known), some in groups(frame, "way", "knowable"):
-        counts = column(some, "outcome").value_counts()
+        counts = Counter(column(some, "outcome"))
         name = f"{way}" if known else f"{way} (cannot be known)"
-        rows.append([name, *(int(counts.get(outcome, 0)) or "" for outcome in OUTCOMES)])
+        rows.append([name, *(counts[outcome] or "" for outcome in OUTCOMES)])
     order = {way.name: place for place, way in enumerate(WAYS)}
     rows.sort(key=lambda row: order[str(row[0]).removesuffix(" (cannot be known)")])
     return table(("way", *OUTCOMES), rows)
 
 
 def _listed(frame: pd.DataFrame) -> str:
-    """The cases one by one; a dash where there are none."""
+    """The cases; those of a domain and call with one and the same answer or message are one."""
     header = (
         "domain",
-        "way",
-        "format",
         "call",
         "outcome",
         "value and interval",
         "truth",
         "verdict or choice",
         "reason",
+        "ways and formats",
     )
-    rows = [
-        [
-            *(row[name] for name in ("domain", "way", "format", "call", "outcome")),
+    found: dict[tuple[str, ...], dict[str, list[str]]] = {}
+    for row in records(frame):
+        same = (
+            *(str(row[name]) for name in ("domain", "call", "outcome")),
             _interval(row),
             _figure(row["truth"]),
             _text(row["verdict"]) or _text(row["choice"]),
             _cell(_text(row["reason"])),
-        ]
-        for row in records(frame)
+        )
+        found.setdefault(same, {}).setdefault(str(row["way"]), []).append(str(row["format"]))
+    rows = [
+        [*same, "; ".join(f"{way} ({', '.join(formats)})" for way, formats in ways.items())]
+        for same, ways in found.items()
     ]
-    return table(header, rows) if rows else "None."
+    return table(header, rows) if rows else "No case."
 
 
 def _refusals(frame: pd.DataFrame) -> str:
@@ -283,7 +293,7 @@ def _refusals(frame: pd.DataFrame) -> str:
             once[pattern][0] += f", {cells[0]}"
         else:
             once[pattern] = list(cells)
-    return table(("ways", "first seen in", "message"), once.values()) if once else "None."
+    return table(("ways", "first seen in", "message"), once.values()) if once else "No case."
 
 
 def _cell(text: str) -> str:

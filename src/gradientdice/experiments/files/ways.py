@@ -40,8 +40,8 @@ def _shuffled(found: Export) -> Export:
 
 
 def _dates(log: Log, per_day: int = 1) -> np.ndarray:
-    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(log.episode % 90 + log.step // per_day, unit="D")
-    return days.strftime("%Y-%m-%d").to_numpy(dtype=object)
+    days = np.datetime64("2024-01-01") + log.episode % 90 + log.step // per_day
+    return days.astype(str).astype(object)
 
 
 def _moments(log: Log, zones: tuple[int, ...]) -> list[datetime.datetime]:
