@@ -204,6 +204,7 @@ def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
         "ways": len(frame["way"].unique()),
         "exports": len(frame.drop_duplicates(["domain", "way"])),
         "calls": len(tried),
+        "counted": len(counted),
         "skipped": len(frame) - len(tried),
         "unknowable": ", ".join(way.name for way in WAYS if not way.knowable),
         "chance": f"{CHANCE:g}",
