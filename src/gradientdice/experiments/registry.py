@@ -90,6 +90,11 @@ EXPERIMENTS = {
             ),
         ),
         Experiment(
+            "files",
+            "Exports as users have them, good and damaged: is an answer right, refused, or wrong and trusted?",
+            quick="The hospital's exports only.",
+        ),
+        Experiment(
             "continuous",
             "The default answer on pendulum, CartPole and MountainCar, without tuning.",
             quick="Smaller and fewer logs.",
