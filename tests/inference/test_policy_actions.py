@@ -196,17 +196,6 @@ def test_a_continuous_policy_acts_by_itself():
     assert logged.actions[0].target == pytest.approx(0.5 - 0.3 * mean, abs=0.03)
 
 
-def test_whole_numbers_that_are_drawn_have_shares():
-    data = in_space(log(40))
-    policy = gd.SamplingPolicy(lambda states, rng: (rng.random(len(states)) > TARGET[at(states), 0]).astype(float))
-    found = known(policy_actions(gd.Problem(data, policy, gd.RandomFourier(10)), np.ones(len(data)), 1.0))
-    assert known(found.codes).tolist() == [0, 1, 2]
-    expected = TARGET[at(data.next_states)].mean(axis=0)
-    np.testing.assert_allclose(known(found.shares), expected, atol=0.02)
-    logged = np.bincount(data.actions) / len(data)
-    assert known(found.distance) == pytest.approx(0.5 * np.abs(known(found.shares) - logged).sum())
-
-
 def test_a_long_log_asks_the_policy_at_few_states():
     """Every second row is the other state, and rows of one state lie at constant distances."""
     n, asked = 60_000, []

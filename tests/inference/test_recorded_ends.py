@@ -77,6 +77,11 @@ class TestEnds:
         data = gd.load({**columns, "terminated": columns["terminated"] & ~stops})
         assert verdicts(data)[UNRECORDED] is Verdict.TRUST
 
+    def test_last_rows_that_count_nothing_still_end_their_episode(self):
+        columns = with_next(chain(8))
+        weights = np.random.default_rng(0).integers(0, 3, len(columns["state"])).astype(float)
+        assert unrecorded_ends(gd.load({**columns, "weights": weights})) == 0
+
     def test_one_step_does_not_depend_on_ends(self):
         data = gd.load(with_next(without(chain(6), "terminated", "truncated")))
         estimate = gd.evaluate(data, gd.TabularPolicy([[0.5, 0.5]] * 6), discount=0.0)

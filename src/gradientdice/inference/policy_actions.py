@@ -90,7 +90,7 @@ def policy_actions(problem: Problem, mass: Float[np.ndarray, " n"], discount: fl
     if isinstance(policy, LoggedPolicy):
         return _of_logged(data, policy, mass, visited)
     if isinstance(policy, SamplingPolicy):
-        return _of_draws(problem, policy, mass, visited)
+        return _of_draws(problem, policy, visited)
     return _of_probabilities(problem, policy, mass, visited)
 
 
@@ -172,13 +172,13 @@ def _of_probabilities(
     return PolicyActions.of_shares(shares, _distance(own, data.actions[rows], weights))
 
 
-def _of_draws(problem: Problem, policy: SamplingPolicy, mass: np.ndarray, visited: _Visited) -> PolicyActions:
+def _of_draws(problem: Problem, policy: SamplingPolicy, visited: _Visited) -> PolicyActions:
     """From actions drawn in some of the visited states, several in each where these are few."""
     data = problem.data
     places, counts = visited.some(MOST_STATES, problem.seed)
     times = min(MOST_DRAWS, max(1, MOST_STATES // len(places)))
     drawn = policy.sample(_states(data, np.repeat(places, times)), np.random.default_rng([problem.seed, times]))
-    return _drawn_actions(data, drawn.reshape(len(drawn), -1), np.repeat(counts / times, times), mass)
+    return PolicyActions(None, None, np.repeat(counts / times, times) @ drawn.reshape(len(drawn), -1), None)
 
 
 def _of_logged(data: Transitions, policy: LoggedPolicy, mass: np.ndarray, visited: _Visited) -> PolicyActions:
@@ -196,18 +196,7 @@ def _of_logged(data: Transitions, policy: LoggedPolicy, mass: np.ndarray, visite
         assert actions is not None
         drawn.append(actions.reshape(-1, actions.shape[2]))
         counts.append(np.repeat(weights / actions.shape[1], actions.shape[1]))
-    return _drawn_actions(data, np.concatenate(drawn), np.concatenate(counts), mass)
-
-
-def _drawn_actions(data: Transitions, drawn: np.ndarray, counts: np.ndarray, mass: np.ndarray) -> PolicyActions:
-    """From drawn actions (m, k) and how much each counts: shares where all are whole numbers, as the log's are."""
-    if not are_discrete(data) or drawn.shape[1] != 1 or not np.array_equal(drawn, np.round(drawn)):
-        return PolicyActions(None, None, counts @ drawn, None)
-    both = np.concatenate([drawn[:, 0].astype(np.int64), data.actions.astype(np.int64)])
-    codes, index = np.unique(both, return_inverse=True)
-    taken, logged = index[: len(drawn)], index[len(drawn) :]
-    shares = np.bincount(taken, weights=counts, minlength=len(codes))
-    return PolicyActions(codes, shares, None, _distance(shares, logged, mass))
+    return PolicyActions(None, None, np.concatenate(counts) @ np.concatenate(drawn), None)
 
 
 def _distance(shares: np.ndarray, actions: Integer[np.ndarray, " n"], weights: Float[np.ndarray, " n"]) -> float:

@@ -63,11 +63,12 @@ def unrecorded_ends(data: Transitions) -> float | None:
     """
     if data.episodes is None:
         return None
-    counted = data.row_weights > 0
-    _, episode = np.unique(data.episodes[counted], return_inverse=True)
+    # Rows that count 0 times show all the same where their episode ended.
+    _, episode = np.unique(data.episodes, return_inverse=True)
+    counts = np.bincount(episode, data.row_weights > 0) > 0
     length = np.bincount(episode)
-    unmarked = np.bincount(episode, is_over(data)[counted]) == 0
+    unmarked = counts & (np.bincount(episode, is_over(data)) == 0)
     early = length[unmarked][length[unmarked] < length[unmarked].max(initial=0)]
     if len(early) < FEWEST_EPISODES or len(np.unique(early)) < FEWEST_LENGTHS:
         return 0.0
-    return len(early) / len(length)
+    return len(early) / int(counts.sum())

@@ -235,8 +235,9 @@ def test_a_pickled_distribution_says_the_same(source):
 def test_the_learned_model_is_the_one_of_the_estimate(monkeypatch):
     """Dynamics are learned once, for the paths and for the estimate that gives the verdict."""
     from gradientdice.estimators.model import values
+    from gradientdice.estimators.model.learning import learn_dynamics as learn
 
-    learned, learn = [], values.learn_dynamics
+    learned = []
     monkeypatch.setattr(values, "learn_dynamics", lambda *given: (learned.append(given[2]), learn(*given))[1])
     rng = np.random.default_rng(0)
     states, actions = rng.normal(size=(600, 1)), rng.integers(0, 2, 600)

@@ -245,10 +245,10 @@ def _counts(frame: pd.DataFrame) -> str:
     rows = []
     for (way, known), some in groups(frame, "way", "knowable"):
         counts = Counter(column(some, "outcome"))
-        name = f"{way}" if known else f"{way} (cannot be known)"
+        name = f"{way}" if known else f"{way} (order not tested)"
         rows.append([name, *(counts[outcome] or "" for outcome in OUTCOMES)])
     order = {way.name: place for place, way in enumerate(WAYS)}
-    rows.sort(key=lambda row: order[str(row[0]).removesuffix(" (cannot be known)")])
+    rows.sort(key=lambda row: order[str(row[0]).removesuffix(" (order not tested)")])
     return table(("way", *OUTCOMES), rows)
 
 
