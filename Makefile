@@ -138,6 +138,7 @@ bench: $(INSTALLED) ## Measure speed, as ratios in one run.
 	$(BIN)/python -m pip install --quiet 'torch==2.13.0'
 	$(BIN)/python benchmarks/boyan_grid.py
 	$(BIN)/python benchmarks/evaluate.py --large
+	$(BIN)/python benchmarks/door.py
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/neural_step.py
 	$(BIN)/python benchmarks/kernel_memory.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Integer
@@ -15,6 +16,8 @@ from gradientdice.policies import SamplingPolicy, StatePolicy
 LARGEST_ROWS = 10_000_000
 # Every logged pair has a feature of its own, so that only rounding makes directions disappear.
 RANK_TOLERANCE = 1e-10
+# States up to this number are found in a list, ten times as fast as by a search: 32 MiB at most.
+LONGEST_LIST = 1 << 22
 
 
 def looks_one_hot(values: np.ndarray) -> bool:
@@ -179,12 +182,31 @@ class LoggedTable:
 
     def index(self, states: Integer[np.ndarray, " n"]) -> Integer[np.ndarray, " n"]:
         """The position of each state among those of the log; an error for one that is not there."""
-        place = np.minimum(np.searchsorted(self.states, states), len(self.states) - 1)
-        unknown = self.states[place] != states
+        place = self.place(states)
+        unknown = place < 0
         if unknown.any():
             row = first_bad_row(unknown)
             raise InputError(f"The log has no row in state {states[row]}. Log more data there.")
         return place
+
+    def place(self, states: Integer[np.ndarray, " n"]) -> Integer[np.ndarray, " n"]:
+        """The position of each state among those of the log; −1 for one that is not there."""
+        if self._places is None or not len(states):
+            place = np.minimum(np.searchsorted(self.states, states), len(self.states) - 1)
+            return np.where(self.states[place] == states, place, -1)
+        if states.min() >= 0 and states.max() < len(self._places):
+            return self._places[states]
+        inside = (states >= 0) & (states < len(self._places))
+        return np.where(inside, self._places[np.where(inside, states, 0)], -1)
+
+    @cached_property
+    def _places(self) -> Integer[np.ndarray, " highest"] | None:
+        """The position of each number from 0 to the highest state; None where that would be a long list."""
+        if self.states[0] < 0 or self.states[-1] >= LONGEST_LIST:
+            return None
+        places = np.full(int(self.states[-1]) + 1, -1, dtype=np.int64)
+        places[self.states] = np.arange(len(self.states))
+        return places
 
     def at(self, states: Integer[np.ndarray, " n"], actions: Integer[np.ndarray, " n"]) -> SparseRows:
         """x(s,a), one entry per row."""

@@ -187,8 +187,8 @@ def _counted_starts(data: Transitions) -> np.ndarray:
 
 
 def _without_rows(states: np.ndarray, table: LoggedTable, known: np.ndarray) -> np.ndarray:
-    place = np.minimum(np.searchsorted(table.states, states), len(table.states) - 1)
-    return (table.states[place] != states) | ~known[place]
+    place = table.place(states)
+    return (place < 0) | ~known[place]
 
 
 def _is_complete(
@@ -291,8 +291,8 @@ def _refuse(data: Transitions, policy: Policy, table: LoggedTable, counts: np.nd
         pairs.append((states, policy.probabilities_at(states)))
     unlogged: set[int] = set()
     for states, probabilities in pairs:
-        place = np.minimum(np.searchsorted(table.states, states), len(table.states) - 1)
-        shown = (table.states[place] == states)[:, None] & (counts[place] > 0)
+        place = table.place(states)
+        shown = (place >= 0)[:, None] & (counts[place] > 0)
         rows, taken = np.nonzero((probabilities > 0) & ~shown)
         unlogged.update((states[rows].astype(np.int64) * actions + taken).tolist())
     if unlogged:
