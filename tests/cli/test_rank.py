@@ -65,7 +65,7 @@ def test_the_verdict_is_printed_and_strict_sees_it(command, tmp_path):
         assert code == 4 and "verdict    do not trust\n  because  " in text
         code, text, _ = command(name, "--discount", 0.9, "--json", log=tmp_path / "few.npz")
         found = json.loads(text)
-        assert code == 0 and found["verdict"] == "do not trust" and found["reasons"][0].split(":")[0] in SHARES
+        assert code == 0 and found["overall_verdict"] == "do not trust" and found["reasons"][0].split(":")[0] in SHARES
     one = "--policy", tmp_path / "p.npy"
     np.save(tmp_path / "p.npy", np.tile([0.2, 0.8], (5, 1)))
     code, text, _ = command(
@@ -73,7 +73,7 @@ def test_the_verdict_is_printed_and_strict_sees_it(command, tmp_path):
     )
     assert code == 4 and "verdict    do not trust\n  because  discount 0." in text
     code, text, _ = command("evaluate", *one, "--discount", 0.9, "--discount", 0.5, "--json", log=tmp_path / "few.npz")
-    assert json.loads(text)["verdict"] == "do not trust"
+    assert json.loads(text)["overall_verdict"] == "do not trust"
 
 
 def test_select_prints_the_choice(command, ranking):

@@ -61,7 +61,7 @@ def test_the_verdict_is_the_worst_of_the_discounts(log):
         f"verdict    {curve.verdict}",
         *(f"  because  {reason}" for reason in expected),
     ]
-    assert curve.to_dict()["verdict"] == str(curve.verdict) and curve.to_dict()["reasons"] == expected
+    assert curve.to_dict()["overall_verdict"] == str(curve.verdict) and curve.to_dict()["reasons"] == expected
     page = render_curve(curve)
     least = [f"{estimate.discount:g}" for estimate in curve if estimate.verdict is curve.verdict]
     assert f"{str(curve.verdict).capitalize()}: at discount{'s' * (len(least) > 1)} {', '.join(least)}<" in page

@@ -83,7 +83,7 @@ def test_the_verdict_is_that_of_the_choice_or_the_worst_if_the_baseline_is_kept(
     chosen = gd.select(data, without, 0.5, baseline="low")
     assert chosen.choice == "now" and chosen.verdict is gd.Verdict.TRUST and chosen.reasons == ()
     for found in (kept, chosen):
-        assert found.to_dict()["verdict"] == str(found.verdict)
+        assert found.to_dict()["overall_verdict"] == str(found.verdict)
         assert found.to_dict()["reasons"] == list(found.reasons)
         shown = [line for line in str(found).splitlines() if line.startswith("verdict ")]
         assert shown == [f"verdict    {found.verdict}"]
@@ -94,7 +94,9 @@ def test_a_rankings_verdict_is_that_of_those_that_may_be_best():
     ranking = gd.rank(data, arms, 0.5, baseline="now")
     assert ranking.best_set == ("rare",) and ranking.verdict is gd.Verdict.DO_NOT_TRUST
     assert ranking.reasons == tuple(f"rare: {reason}" for reason in ranking.estimates["rare"].reasons)
-    assert ranking.to_dict()["verdict"] == "do not trust" and ranking.to_dict()["reasons"] == list(ranking.reasons)
+    assert ranking.to_dict()["overall_verdict"] == "do not trust" and ranking.to_dict()["reasons"] == list(
+        ranking.reasons
+    )
     shown = "\n".join(["verdict    do not trust", *(f"  because  {reason}" for reason in ranking.reasons)])
     assert str(ranking).endswith(shown)
     # An estimate that is not to be trusted, of a policy that cannot be the best, changes nothing.
@@ -108,7 +110,7 @@ def test_rankings_at_several_discounts_have_the_worst_verdict():
     found = gd.rank(data, arms, [0.0, 0.5], baseline="now")
     assert found.verdict is gd.Verdict.DO_NOT_TRUST
     assert found.reasons == tuple(f"discount {own:g}: {why}" for own in found for why in found[own].reasons) != ()
-    assert found.to_dict()["verdict"] == "do not trust" and found.to_dict()["reasons"] == list(found.reasons)
+    assert found.to_dict()["overall_verdict"] == "do not trust" and found.to_dict()["reasons"] == list(found.reasons)
 
 
 def test_it_takes_one_discount():

@@ -128,7 +128,7 @@ class DiscountCurve(Sequence[Estimate]):
         bands = self.band or (None,) * len(self)
         return {
             "discounts": list(self.discounts),
-            "verdict": str(self.verdict),
+            "overall_verdict": str(self.verdict),
             "reasons": list(self.reasons),
             "estimates": [
                 {**estimate.to_dict(), "band": None if band is None else list(band)}

@@ -165,7 +165,7 @@ class Ranking:
             "baseline": self.baseline,
             "baseline_value": self.side.sources.value,
             "best_set": list(self.best_set),
-            "verdict": str(self.verdict),
+            "overall_verdict": str(self.verdict),
             "reasons": list(self.reasons),
             "policies": self._rows(),
             "estimates": {name: estimate.to_dict() for name, estimate in self._ordered},
@@ -276,7 +276,7 @@ class DiscountRankings(Mapping[float, Ranking]):
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types: a list of rankings, and the verdict on all of them."""
         return {
-            "verdict": str(self.verdict),
+            "overall_verdict": str(self.verdict),
             "reasons": list(self.reasons),
             "rankings": [ranking.to_dict() for ranking in self.rankings.values()],
         }

@@ -85,7 +85,7 @@ class Selection:
             "choice": self.choice,
             "reason": self.reason,
             "better": list(self.better),
-            "verdict": str(self.verdict),
+            "overall_verdict": str(self.verdict),
             "reasons": list(self.reasons),
             "ranking": self.ranking.to_dict(),
         }
