@@ -25,10 +25,10 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 import gradientdice as gd
-from gradientdice.atomic import make_folder, write_atomically
-from gradientdice.checkpoint import load_checkpoint, save_checkpoint
-from gradientdice.data.scan.spill import Spill
+from gradientdice.base.atomic import make_folder, write_atomically
+from gradientdice.base.checkpoint import load_checkpoint, save_checkpoint
 from gradientdice.experiments.store import ResultStore
+from gradientdice.log.scanning.spill import Spill
 from reliability import killed_scan, killed_sweep
 from reliability.calls import Call, wrong_calls
 from reliability.damage import damaged_files, flipped_bits, same_logs, scanned

@@ -27,8 +27,8 @@ def run_grid() -> None:
     started = time.perf_counter()
     import jax
 
+    from gradientdice.dice.stochastic.grid import collect, run_groups
     from gradientdice.experiments.boyan.grid import FULL, cells
-    from gradientdice.solvers.stochastic.grid import collect, run_groups
 
     groups = [cell.group for cell in cells(FULL, paper_only=True)]
     assert sum(group.size for group in groups) * FULL.runs == RUNS

@@ -30,7 +30,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from gradientdice.cores import usable_cores
+from gradientdice.base.cores import usable_cores
 from gradientdice.experiments.gather import KEYS
 
 ONE_THREAD = {

@@ -22,7 +22,7 @@ from typing import Any
 
 import pandas as pd
 
-from gradientdice.effort import Effort
+from gradientdice.base.effort import Effort
 from gradientdice.experiments.control.methods import default_answers
 from gradientdice.experiments.control.run import Cell, answer_rows, stored_log
 from gradientdice.experiments.control.summary import pooled, summarised

@@ -30,17 +30,17 @@ PLACES = {"gpu": {}, "cpu": {"GRADIENTDICE_CLOSED_FORM": "cpu", "JAX_PLATFORMS":
 MOMENT_FIELDS = ("gram", "next_gram", "mean", "reward")
 # Where the time of a default answer goes: module, name.
 STAGES = {
-    "ratios: sums, solves, scores": ("gradientdice.estimators.doubly_robust.search", "ridge_scores"),
-    "model: all": ("gradientdice.estimators.model.values", "simulated_values"),
-    "model: dynamics (in a thread with a GPU)": ("gradientdice.estimators.model.values", "learn_dynamics"),
-    "model: simulation": ("gradientdice.estimators.model.values", "simulate"),
-    "model: fitted value": ("gradientdice.estimators.model.values", "fit_values"),
-    "model: paths from rows": ("gradientdice.estimators.model.values", "row_values"),
-    "fitted Q (in a thread)": ("gradientdice.estimators.doubly_robust.fitted_values", "_trained"),
-    "Bellman judge: features": ("gradientdice.estimators.doubly_robust.search", "KernelBellmanLoss"),
-    "flow check": ("gradientdice.estimators.doubly_robust.automatic", "flow_residuals"),
-    "moments in folds": ("gradientdice.estimators.doubly_robust.ridge_scores", "moments_without"),
-    "solves": ("gradientdice.estimators.doubly_robust.ridge_scores", "ridge_path"),
+    "ratios: sums, solves, scores": ("gradientdice.default.search", "ridge_scores"),
+    "model: all": ("gradientdice.default.model.values", "simulated_values"),
+    "model: dynamics (in a thread with a GPU)": ("gradientdice.default.model.values", "learn_dynamics"),
+    "model: simulation": ("gradientdice.default.model.values", "simulate"),
+    "model: fitted value": ("gradientdice.default.model.values", "fit_values"),
+    "model: paths from rows": ("gradientdice.default.model.values", "row_values"),
+    "fitted Q (in a thread)": ("gradientdice.default.fitted_values", "_trained"),
+    "Bellman judge: features": ("gradientdice.default.search", "KernelBellmanLoss"),
+    "flow check": ("gradientdice.default.automatic", "flow_residuals"),
+    "moments in folds": ("gradientdice.default.ridge_scores", "moments_without"),
+    "solves": ("gradientdice.default.ridge_scores", "ridge_path"),
 }
 # Parts of other stages.
 INSIDE = (

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 import gradientdice as gd
+from gradientdice.dice.stochastic.fits import train
+from gradientdice.dice.stochastic.setup import network_setup
 from gradientdice.problem.inputs import network_inputs
-from gradientdice.solvers.stochastic.fits import train
-from gradientdice.solvers.stochastic.setup import network_setup
 
 ROWS, BATCH, STEPS, ROUNDS = 5_000, 128, 1_000, 5
 

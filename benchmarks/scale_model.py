@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-# As `gradientdice.data.scan` has them: the rows of a part, and how many levels of merges are made by workers.
+# As `gradientdice.log.scanning` has them: the rows of a part, and how many levels of merges are made by workers.
 PART_ROWS, BLOCK_LEVELS = 4_000_000, 3
 # Bytes per second between two machines: ten gigabits.
 NETWORK = 1.25e9

@@ -15,7 +15,7 @@ LINE = 100
 
 def write_page(measured: Measured, path: Path) -> str:
     """Writes the page and its pictures; returns its text."""
-    from gradientdice.atomic import write_atomically
+    from gradientdice.base.atomic import write_atomically
 
     pictures = path.with_suffix("")
     pictures.mkdir(parents=True, exist_ok=True)

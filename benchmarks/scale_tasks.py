@@ -123,8 +123,8 @@ def table_task(folder: Path, small: Path) -> dict[str, float]:
 def states_task(folder: Path, small: Path) -> dict[str, float]:
     """A table of 100,000 states: its counts, and what they take in memory; then an answer with them."""
     import gradientdice as gd
-    from gradientdice.data.scan.passes import Run
     from gradientdice.functions import Tabular
+    from gradientdice.log.scanning.passes import Run
     from gradientdice.problem.scan.counts import CountPass
 
     evaluate_table(gd.scan(small))  # imports

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import gradientdice as gd
-from gradientdice.data.split import some_rows
-from gradientdice.inference.intervals import independent_shares
+from gradientdice.log.split import some_rows
+from gradientdice.statistics.intervals import independent_shares
 
 T = TypeVar("T")
 

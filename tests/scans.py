@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import gradientdice as gd
-from gradientdice.data.fields import ARRAYS
+from gradientdice.log.fields import ARRAYS
 
 STATES, ACTIONS = 6, 2
 

@@ -8,8 +8,8 @@ from jaxtyping import TypeCheckError
 
 import gradientdice as gd
 import shapes
-from gradientdice.inference.influence import Influence
 from gradientdice.problem.support import restricted_to_logged
+from gradientdice.statistics.influence import Influence
 
 pytestmark = pytest.mark.skipif(not shapes.ACTIVE, reason="CHECK_SHAPES=0: no shapes are checked in this run")
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import gradientdice as gd
 from gradientdice.cli.main import app, main
-from gradientdice.estimators.doubly_robust import search
+from gradientdice.default import search
 from gradientdice.experiments import demo
 from problems import linear_system
 

@@ -7,9 +7,9 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.evaluation.baseline import behavior_side
-from gradientdice.inference.behavior import behavior_shares
-from gradientdice.inference.intervals import standard_error
-from gradientdice.inference.sources import ErrorSources
+from gradientdice.statistics.behavior import behavior_shares
+from gradientdice.statistics.intervals import standard_error
+from gradientdice.statistics.sources import ErrorSources
 from problems import known, random_problem
 
 BEHAVIOR = np.full((5, 2), 0.5)

@@ -70,7 +70,7 @@ def test_the_verdict_is_the_worst_of_the_discounts(log):
 
 
 def test_searched_features_are_searched_once_for_all_discounts(monkeypatch):
-    from gradientdice.estimators.doubly_robust import search
+    from gradientdice.default import search
 
     data, policy = linear_system(0)
     passes = []

@@ -7,8 +7,8 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.experiments.coverage.problems import problems
-from gradientdice.inference.intervals import standard_error
-from gradientdice.inference.sources import ErrorSources
+from gradientdice.statistics.intervals import standard_error
+from gradientdice.statistics.sources import ErrorSources
 from problems import known, random_problem
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice import arrays
+from gradientdice.base import arrays
 from problems import known, random_problem
 
 

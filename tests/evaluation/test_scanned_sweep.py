@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.data.scan.shuffled import ShuffledRows
-from gradientdice.solvers.stochastic import scanned, training
+from gradientdice.dice.stochastic import scanned, training
+from gradientdice.log.scanning.shuffled import ShuffledRows
 from problems import known
 
 FUNCTIONS = {
@@ -127,7 +127,7 @@ def test_what_a_scanned_log_cannot_train_is_refused(log, tmp_path, monkeypatch):
     with pytest.raises(gd.InputError, match="initial"):
         gd.sweep(startless, policy, estimator, FUNCTIONS["linear"], solver)
     with monkeypatch.context() as patch, pytest.raises(gd.InputError, match="needs functions="):
-        patch.setattr("gradientdice.data.scan.log.SAMPLE_ROWS", 100)  # else the sample is the log, and is searched
+        patch.setattr("gradientdice.log.scanning.log.SAMPLE_ROWS", 100)  # else the sample is the log, and is searched
         gd.evaluate(gd.scan(tmp_path / "log.parquet"), policy, estimator, solver=solver)
     with pytest.raises(gd.InputError, match=r"solver=PrimalDual"):
         gd.evaluate(log, policy, estimator, functions=gd.MLP())

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
+from dice.stochastic.small import one_hot_log, table_log
 from problems import known
-from solvers.stochastic.small import one_hot_log, table_log
 
 GRID = [gd.GradientDICE(g, lam) for g in (0.5, 0.9, 1.0) for lam in (0.5, 1.0)] + [gd.GenDICE(0.9), gd.DualDICE(0.9)]
 SOLVERS = [gd.PrimalDual(120, rate, record_every=40) for rate in (0.05, 0.1)]

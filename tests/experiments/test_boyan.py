@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 import gradientdice as gd
+from gradientdice.dice.stochastic.grid import run_groups
 from gradientdice.experiments.boyan import run as experiment
 from gradientdice.experiments.boyan.analysis import select
 from gradientdice.experiments.boyan.figures import draw_all
 from gradientdice.experiments.boyan.grid import FULL, PAPER, QUICK, Scale, cells
-from gradientdice.solvers.stochastic.grid import run_groups
 
 TINY = Scale(steps=200, record_every=20, runs=3)
 

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from safetensors import safe_open
 
-from gradientdice.data.datasets import load
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.experiments.control import run as experiment
 from gradientdice.experiments.control.actors import Actor, draw, mixed_choices, mixed_draws, uniform_choices
 from gradientdice.experiments.control.d3rlpy_table import all_methods, d3rlpy_rows
@@ -24,6 +23,7 @@ from gradientdice.experiments.control.tasks import TASKS, Task
 from gradientdice.experiments.control.truth import truths
 from gradientdice.experiments.frames import records, rows_where
 from gradientdice.experiments.store import ResultStore
+from gradientdice.log.formats import load
 from gradientdice.policies import DiscretePolicy, SamplingPolicy
 from problems import known, linear_system
 

@@ -45,7 +45,7 @@ def test_a_part_with_one_flipped_bit_is_named(folder, name):
 
 def test_a_part_has_its_checksum_before_its_name(folder, monkeypatch):
     store = ResultStore(folder, "small", SETTINGS)
-    monkeypatch.setattr("gradientdice.atomic.os.replace", lambda *given: named.append(given[1].name))
+    monkeypatch.setattr("gradientdice.base.atomic.os.replace", lambda *given: named.append(given[1].name))
     named: list[str] = []
     store.write(store.part("three.json"), lambda path: path.write_text("3"))
     assert named == ["three.json.sha256", "three.json"]

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice import accelerator
-from gradientdice.inference.flow import flow_residuals
+from gradientdice.base import accelerator
+from gradientdice.dice.closed_form import whitening
+from gradientdice.dice.ridge_path import ridge_path
 from gradientdice.problem.folds import Folds, fold_moments, moments_without
 from gradientdice.problem.moments import Moments
 from gradientdice.problem.stream import LogDesign
-from gradientdice.solvers.closed_form import whitening
-from gradientdice.solvers.ridge_path import ridge_path
+from gradientdice.statistics.flow import flow_residuals
 
 FIELDS = ("gram", "next_gram", "mean", "reward", "initial")
 

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 import gradientdice as gd
 from gradientdice.estimators.saddle.estimator import sparse_answer
-from gradientdice.inference.intervals import independent_shares, standard_error
+from gradientdice.statistics.intervals import independent_shares, standard_error
 from problems import known, log_of, random_problem
 
 

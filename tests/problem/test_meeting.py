@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.problems import known
 
 import gradientdice as gd
+from problems import known
 
 MDP = gd.mdp.boyan_chain("continuing")
 UNIFORM = np.full((13, 2), 1 / 26)

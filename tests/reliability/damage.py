@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import gradientdice as gd
-from gradientdice.data.fields import ARRAYS
+from gradientdice.log.fields import ARRAYS
 
 SUFFIXES = (".npz", ".parquet", ".csv")
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 import gradientdice as gd
-from gradientdice.atomic import write_atomically
-from gradientdice.checkpoint import save_checkpoint
-from gradientdice.data.scan.spill import save_array
+from gradientdice.base.atomic import write_atomically
+from gradientdice.base.checkpoint import save_checkpoint
+from gradientdice.log.scanning.spill import save_array
 
 GOOD: Any = {"states": [0, 1, 2], "actions": [0, 1, 0], "rewards": [0.0, 1.0, 2.0], "next_states": [1, 2, 0]}
 

@@ -11,7 +11,7 @@ import gradientdice as gd
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from gradientdice.data.scan import opening
+from gradientdice.log.scanning import opening
 from reliability.killing import dying
 from scans import as_function, features, small_table, with_fields, written
 

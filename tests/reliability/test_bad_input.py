@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 import gradientdice as gd
 import shapes
-from gradientdice.data.fields import ARRAYS
+from gradientdice.log.fields import ARRAYS
 from reliability.calls import wrong_calls
 from reliability.damage import damaged_files, same_logs, scanned
 

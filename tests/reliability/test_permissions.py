@@ -19,7 +19,7 @@ import numpy as np
 import gradientdice as gd
 import rich.progress, rich.traceback
 from gradientdice.cli.main import main
-from gradientdice.checkpoint import save_checkpoint
+from gradientdice.base.checkpoint import save_checkpoint
 
 folder, own = Path(sys.argv[1]), Path(sys.argv[1]) / "own"
 log = gd.Transitions([0, 1, 0, 1], [0, 1, 1, 0], [0.0, 1.0, 2.0, 0.0], [1, 0, 1, 0], [0, 1])

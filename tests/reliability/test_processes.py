@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.checkpoint import load_checkpoint
+from gradientdice.base.checkpoint import load_checkpoint
 
 SUFFIXES = (".npz", ".parquet", ".csv")
 WRITERS, READS = 3, 40
@@ -18,7 +18,7 @@ import select, sys
 from pathlib import Path
 import numpy as np
 import gradientdice as gd
-from gradientdice.checkpoint import save_checkpoint
+from gradientdice.base.checkpoint import save_checkpoint
 folder, number = Path(sys.argv[1]), int(sys.argv[2])
 same = np.full(200 + number, number)
 log = gd.Transitions(same, same, same, same)

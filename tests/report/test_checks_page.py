@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.inference.checks import below
 from gradientdice.report.explanations import explanation
 from gradientdice.report.strip import limits
+from gradientdice.statistics.checks import below
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "src/gradientdice/report/checks.md").read_text(encoding="utf-8")
@@ -23,7 +23,7 @@ def names_in_the_code() -> set[str]:
     found = set()
     for path in (ROOT / "src/gradientdice").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        if "inference.checks import" not in text:
+        if "statistics.checks import" not in text:
             continue  # functions of the same name that are no checks
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("below", "above"):

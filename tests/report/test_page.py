@@ -11,9 +11,9 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.experiments import demo
-from gradientdice.inference.possible import PossibleRange
 from gradientdice.report.explanations import explanation
 from gradientdice.report.page import render
+from gradientdice.statistics.possible import PossibleRange
 
 MOST_BYTES = 500_000
 
@@ -107,7 +107,7 @@ def test_every_check_unfolds_its_explanation(estimate, page):
 
 
 def test_a_failed_solve_says_why(estimate):
-    from gradientdice.solvers.status import Status
+    from gradientdice.dice.status import Status
 
     page = render(replace(estimate, status=Status.SINGULAR))
     box = page[page.index('class="verdict') : page.index('class="facts"')]

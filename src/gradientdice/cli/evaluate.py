@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gradientdice.base.effort import Effort
 from gradientdice.cli.options import (
     FAILED,
     NOT_TRUSTED,
@@ -25,10 +26,9 @@ from gradientdice.cli.options import (
     one_or_several,
 )
 from gradientdice.cli.scanning import Checkpoint, Reading, Scan, Scheduler
-from gradientdice.effort import Effort
 
 if TYPE_CHECKING:
-    from gradientdice.estimators import Estimator
+    from gradientdice.estimators.answer import Estimator
 
 
 class Interval(StrEnum):
@@ -60,13 +60,13 @@ def evaluate(
 ) -> None:
     """The value of a policy from a log, with an interval and a verdict; a curve over several discounts."""
     import gradientdice as gd
-    from gradientdice.estimators.doubly_robust.search import searching
+    from gradientdice.default.search import searching
     from gradientdice.evaluation.compare import compare_problem
     from gradientdice.evaluation.curve import DiscountCurve, require_discounts
     from gradientdice.evaluation.evaluate import evaluate_discounts
     from gradientdice.evaluation.interval import Intervals
-    from gradientdice.inference.intervals import require_confidence
     from gradientdice.report.page import require_free
+    from gradientdice.statistics.intervals import require_confidence
 
     methods = {
         Interval.skew: gd.SkewInterval,

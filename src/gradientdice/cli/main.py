@@ -7,13 +7,13 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from gradientdice.base.errors import InputError
 from gradientdice.cli import reproduce
 from gradientdice.cli.doctor import doctor
 from gradientdice.cli.evaluate import compare, evaluate
 from gradientdice.cli.interrupts import ends_soon_when_interrupted
 from gradientdice.cli.options import BROKEN, REFUSED
 from gradientdice.cli.rank import rank, select
-from gradientdice.errors import InputError
 
 DEBUG = "--debug"
 

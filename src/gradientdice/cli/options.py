@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gradientdice.effort import Effort
-from gradientdice.errors import InputError
+from gradientdice.base.effort import Effort
+from gradientdice.base.errors import InputError
 
 if TYPE_CHECKING:
-    from gradientdice.data.transitions import Transitions
+    from gradientdice.log.transitions import Transitions
 
 BROKEN, REFUSED, FAILED, NOT_TRUSTED = 1, 2, 3, 4
 
@@ -62,7 +62,7 @@ def read_log(
     log: Path, columns: list[str] | None, episode_ends: str | None = None, episodes: str | None = None
 ) -> Transitions:
     """The log; what was guessed about it is said in a line each, beside the answer."""
-    from gradientdice.data.datasets import load
+    from gradientdice.log.formats import load
 
     data = load(log, columns=column_names(columns), episode_ends=episode_ends, episodes=episodes)
     for note in data.notes:

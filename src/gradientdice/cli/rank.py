@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gradientdice.base.effort import Effort
+from gradientdice.base.errors import InputError
 from gradientdice.cli.options import (
     FAILED,
     NOT_TRUSTED,
@@ -25,8 +27,6 @@ from gradientdice.cli.options import (
     one_or_several,
 )
 from gradientdice.cli.scanning import Checkpoint, Reading, Scan, Scheduler
-from gradientdice.effort import Effort
-from gradientdice.errors import InputError
 
 if TYPE_CHECKING:
     from gradientdice.evaluation.estimate import Estimate

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gradientdice.base.errors import InputError
+from gradientdice.base.extras import optional
 from gradientdice.cli.options import column_names, read_log
-from gradientdice.errors import InputError
-from gradientdice.extras import optional
 
 if TYPE_CHECKING:
-    from gradientdice.data.scan.log import ScannedLog
-    from gradientdice.data.transitions import Transitions
+    from gradientdice.log.scanning.log import ScannedLog
+    from gradientdice.log.transitions import Transitions
     from gradientdice.policies import Policy
 
 # A scheduler that runs answers within milliseconds; one that does not should not keep anybody waiting.
@@ -69,7 +69,7 @@ class Reading:
         if not self.scan:
             yield read_log(self.log, self.columns, self.episode_ends, self.episodes)
             return
-        from gradientdice.data.scan import scan
+        from gradientdice.log.scanning import scan
 
         names: dict[str, Any] = column_names(self.columns)
         with nullcontext() if self.scheduler is None else _connected(self.scheduler) as client:

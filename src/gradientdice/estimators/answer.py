@@ -11,13 +11,13 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.errors import InputError
-from gradientdice.inference.evidence import Evidence
-from gradientdice.inference.influence import Influence
+from gradientdice.base.errors import InputError
+from gradientdice.dice.saddle import Solver
+from gradientdice.dice.solution import Solution
+from gradientdice.dice.status import Status
 from gradientdice.problem.problem import Problem
-from gradientdice.solvers.saddle import Solver
-from gradientdice.solvers.solution import Solution
-from gradientdice.solvers.status import Status
+from gradientdice.statistics.evidence import Evidence
+from gradientdice.statistics.influence import Influence
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from gradientdice.data.sequence import breaks
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, first_bad_row
+from gradientdice.base.errors import InputError, first_bad_row
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
 from gradientdice.estimators.needs import require_action_probabilities, require_episodes, target_probabilities
+from gradientdice.log.sequence import breaks
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 
 # Logged log-probabilities may be above 0 by rounding, no more.

@@ -20,9 +20,9 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, require_number
+from gradientdice.base.errors import InputError, require_number
 from gradientdice.functions.kernel import FittedKernel, RandomFourier, as_inputs
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import DiscretePolicy, TabularPolicy
 
 # The features of so many rows are held at once, and no more rows are fitted to: logistic regression with some hundred

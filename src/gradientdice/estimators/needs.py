@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.functions.mlp import MLP
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, TabularPolicy
 from gradientdice.problem.problem import Problem
 

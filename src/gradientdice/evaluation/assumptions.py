@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable
 
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.evaluation.interval import ErrorShares
-from gradientdice.inference.checks import Check
-from gradientdice.inference.copied import copied_rows
-from gradientdice.inference.gaps import gap_check
-from gradientdice.inference.late_actions import late_actions_check
-from gradientdice.inference.markov import whole_state_checks
-from gradientdice.inference.recorded_ends import dropped_rows_check, unrecorded_ends_check
-from gradientdice.inference.shifted import shifted_checks
-from gradientdice.inference.tails import tail_check
-from gradientdice.inference.units import starts_check, units_check
-from gradientdice.inference.unlogged import once_logged, repeats_of
 from gradientdice.problem.problem import Problem
+from gradientdice.statistics.checks import Check
+from gradientdice.statistics.copied import copied_rows
+from gradientdice.statistics.gaps import gap_check
+from gradientdice.statistics.late_actions import late_actions_check
+from gradientdice.statistics.markov import whole_state_checks
+from gradientdice.statistics.recorded_ends import dropped_rows_check, unrecorded_ends_check
+from gradientdice.statistics.shifted import shifted_checks
+from gradientdice.statistics.tails import tail_check
+from gradientdice.statistics.units import starts_check, units_check
+from gradientdice.statistics.unlogged import once_logged, repeats_of
 
 
 def _whole_state(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:

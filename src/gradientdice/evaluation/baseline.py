@@ -24,21 +24,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int, Num
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.effort import Effort
-from gradientdice.errors import InputError
-from gradientdice.estimators.doubly_robust.automatic import Automatic
-from gradientdice.estimators.doubly_robust.search import FunctionSearch, searching
+from gradientdice.base.effort import Effort
+from gradientdice.base.errors import InputError
+from gradientdice.default.automatic import Automatic
+from gradientdice.default.search import FunctionSearch, searching
 from gradientdice.evaluation.difference import Compared
 from gradientdice.evaluation.interval import Intervals, error_sources
 from gradientdice.evaluation.later import Later
 from gradientdice.functions import Tabular
-from gradientdice.inference.behavior import BehaviorValue, behavior_shares, behavior_value
-from gradientdice.inference.intervals import standard_error
-from gradientdice.inference.room import Room
-from gradientdice.inference.sources import ErrorSources, Sources
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import DiscretePolicy
 from gradientdice.problem.problem import Problem
+from gradientdice.statistics.behavior import BehaviorValue, behavior_shares, behavior_value
+from gradientdice.statistics.intervals import standard_error
+from gradientdice.statistics.room import Room
+from gradientdice.statistics.sources import ErrorSources, Sources
 
 # Up to this share of the discounted steps may lie beyond the time limits: what was cut is then taken to be like what
 # was seen.

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradientdice.data.scan.log import ScannedLog
-from gradientdice.data.transitions import Transitions
-from gradientdice.effort import Effort, require_effort
-from gradientdice.errors import InputError
+from gradientdice.base.effort import Effort, require_effort
+from gradientdice.base.errors import InputError
+from gradientdice.base.progress import tracked
+from gradientdice.default.automatic import Automatic
+from gradientdice.default.search import FunctionSearch, searching
+from gradientdice.dice.saddle import SaddleObjective
 from gradientdice.estimators.answer import Estimator
-from gradientdice.estimators.doubly_robust.automatic import Automatic
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
 from gradientdice.estimators.doubly_robust.drl import DRL
-from gradientdice.estimators.doubly_robust.search import FunctionSearch, searching
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.evaluation.comparison import (
     ComparedRow,
@@ -33,13 +33,13 @@ from gradientdice.evaluation.scan.rank import refuse_checkpoint, run_for
 from gradientdice.evaluation.scan.searched import fits_in_memory
 from gradientdice.functions import Functions
 from gradientdice.functions.mlp import MLP
-from gradientdice.inference.bellman import bellman_judge
-from gradientdice.inference.intervals import require_confidence
+from gradientdice.log.scanning.log import ScannedLog
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.scan.asked import as_asked
-from gradientdice.progress import tracked
-from gradientdice.solvers.saddle import SaddleObjective
+from gradientdice.statistics.bellman import bellman_judge
+from gradientdice.statistics.intervals import require_confidence
 
 if TYPE_CHECKING:
     import pandas as pd

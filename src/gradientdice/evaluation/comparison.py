@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gradientdice.default.search import NOISE
+from gradientdice.dice.saddle import SaddleObjective
 from gradientdice.estimators.answer import Estimator
 from gradientdice.estimators.doubly_robust.cross_fit import cross_fit
-from gradientdice.estimators.doubly_robust.search import NOISE
 from gradientdice.estimators.saddle.estimator import Answering, linear_form
 from gradientdice.evaluation.estimate import Estimate
-from gradientdice.inference.scores import HeldOut
 from gradientdice.problem.problem import Problem
-from gradientdice.solvers.saddle import SaddleObjective
+from gradientdice.statistics.scores import HeldOut
 
 if TYPE_CHECKING:
     import pandas as pd

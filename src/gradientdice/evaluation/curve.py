@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from gradientdice.errors import InputError, require_number
+from gradientdice.base.errors import InputError, require_number
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import whole_interval
-from gradientdice.inference.checks import Verdict, because, named_reasons, worst_verdict
-from gradientdice.inference.simultaneous import joint_confidence
-from gradientdice.inference.sources import Sources
+from gradientdice.statistics.checks import Verdict, because, named_reasons, worst_verdict
+from gradientdice.statistics.simultaneous import joint_confidence
+from gradientdice.statistics.sources import Sources
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.evaluation.interval import Intervals, whole_interval
-from gradientdice.inference.checks import Verdict
-from gradientdice.inference.possible import PossibleRange
-from gradientdice.inference.sources import ErrorSources, Sources
+from gradientdice.statistics.checks import Verdict
+from gradientdice.statistics.possible import PossibleRange
+from gradientdice.statistics.sources import ErrorSources, Sources
 
 if TYPE_CHECKING:
     from gradientdice.evaluation.estimate import Estimate

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from gradientdice.dice.solution import Solution
+from gradientdice.dice.status import Status
 from gradientdice.evaluation.difference import Compared, Difference, difference, subtract
 from gradientdice.evaluation.interval import Intervals, whole_interval
 from gradientdice.evaluation.later import Later
 from gradientdice.evaluation.metrics import metrics
-from gradientdice.inference.behavior import BehaviorValue
-from gradientdice.inference.checks import Check, Verdict, reasons, worst
-from gradientdice.inference.diagnostics import Diagnostics
-from gradientdice.inference.footprint import Footprint
-from gradientdice.inference.influence import Influence
-from gradientdice.inference.movement import Movement
-from gradientdice.inference.possible import PossibleRange
-from gradientdice.inference.share_sums import EachShare
-from gradientdice.inference.sources import ErrorSources, Sources
-from gradientdice.solvers.solution import Solution
-from gradientdice.solvers.status import Status
+from gradientdice.statistics.behavior import BehaviorValue
+from gradientdice.statistics.checks import Check, Verdict, reasons, worst
+from gradientdice.statistics.diagnostics import Diagnostics
+from gradientdice.statistics.footprint import Footprint
+from gradientdice.statistics.influence import Influence
+from gradientdice.statistics.movement import Movement
+from gradientdice.statistics.possible import PossibleRange
+from gradientdice.statistics.share_sums import EachShare
+from gradientdice.statistics.sources import ErrorSources, Sources
 
 if TYPE_CHECKING:
     import pandas as pd

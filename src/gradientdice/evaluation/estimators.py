@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
+from gradientdice.default.automatic import Automatic
+from gradientdice.dice.saddle import SaddleObjective
 from gradientdice.estimators.answer import Estimator
-from gradientdice.estimators.doubly_robust.automatic import Automatic
 from gradientdice.estimators.saddle.estimator import Answering
-from gradientdice.solvers.saddle import SaddleObjective
 
 
 def chosen_estimator(estimator: object, discount: float | None) -> Estimator:

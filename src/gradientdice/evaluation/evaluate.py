@@ -9,15 +9,13 @@ from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
-from gradientdice.data.files.reading import as_path
-from gradientdice.data.scan.log import ScannedLog
-from gradientdice.data.transitions import Transitions
-from gradientdice.effort import Effort, require_effort
-from gradientdice.errors import InputError
+from gradientdice.base.effort import Effort, require_effort
+from gradientdice.base.errors import InputError
+from gradientdice.default.automatic import Automatic
+from gradientdice.default.learners import learners_for
+from gradientdice.default.search import search_functions, searching
+from gradientdice.dice.saddle import SaddleObjective, Solver
 from gradientdice.estimators.answer import Estimator
-from gradientdice.estimators.doubly_robust.automatic import Automatic
-from gradientdice.estimators.doubly_robust.learners import learners_for
-from gradientdice.estimators.doubly_robust.search import search_functions, searching
 from gradientdice.evaluation.curve import DiscountCurve, require_discounts
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.estimators import chosen_estimator
@@ -29,13 +27,15 @@ from gradientdice.evaluation.scan.questions import Question
 from gradientdice.evaluation.scan.rank import run_for
 from gradientdice.evaluation.scan.searched import fits_in_memory
 from gradientdice.functions import Functions
-from gradientdice.inference.intervals import IntervalMethod, require_confidence, require_method
-from gradientdice.inference.skew_interval import SkewInterval
+from gradientdice.log.files.reading import as_path
+from gradientdice.log.scanning.log import ScannedLog
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 from gradientdice.problem.entrance import explained_starts
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.scan.asked import as_asked
-from gradientdice.solvers.saddle import SaddleObjective, Solver
+from gradientdice.statistics.intervals import IntervalMethod, require_confidence, require_method
+from gradientdice.statistics.skew_interval import SkewInterval
 
 
 class _Options(TypedDict, total=False):

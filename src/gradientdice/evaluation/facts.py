@@ -8,13 +8,13 @@ import numpy as np
 
 from gradientdice.estimators.answer import Answer
 from gradientdice.evaluation.baseline import seen_behavior
-from gradientdice.inference.behavior import BehaviorValue
-from gradientdice.inference.checks import Check
-from gradientdice.inference.diagnostics import Diagnostics, diagnose
-from gradientdice.inference.footprint import Footprint, footprint
-from gradientdice.inference.movement import Movement, movements
-from gradientdice.inference.possible import PossibleRange
 from gradientdice.problem.problem import Problem
+from gradientdice.statistics.behavior import BehaviorValue
+from gradientdice.statistics.checks import Check
+from gradientdice.statistics.diagnostics import Diagnostics, diagnose
+from gradientdice.statistics.footprint import Footprint, footprint
+from gradientdice.statistics.movement import Movement, movements
+from gradientdice.statistics.possible import PossibleRange
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
+from gradientdice.base.provenance import provenance
+from gradientdice.default.search import FunctionSearch
 from gradientdice.estimators.answer import Answer, Estimator
-from gradientdice.estimators.doubly_robust.search import FunctionSearch
 from gradientdice.evaluation.assumptions import assumption_checks
 from gradientdice.evaluation.baseline import later_behavior_side
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.facts import LogFacts, facts_in_memory
 from gradientdice.evaluation.interval import Intervals, WholeInterval, error_sources, interval_notes, whole_interval
-from gradientdice.inference.checks import Check
-from gradientdice.inference.evidence import Evidence
-from gradientdice.inference.misfit import bellman_misfit
-from gradientdice.inference.unlogged import UnloggedError, repeats_of, unseen_outcomes
-from gradientdice.inference.width import width_checks
 from gradientdice.problem.problem import Problem
-from gradientdice.provenance import provenance
+from gradientdice.statistics.checks import Check
+from gradientdice.statistics.evidence import Evidence
+from gradientdice.statistics.misfit import bellman_misfit
+from gradientdice.statistics.unlogged import UnloggedError, repeats_of, unseen_outcomes
+from gradientdice.statistics.width import width_checks
 
 NO_INTERVAL = "there are no influence values, and so no interval; what would help: compare"
 

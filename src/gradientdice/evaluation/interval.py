@@ -16,19 +16,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.stats import norm
 
+from gradientdice.default.search import FunctionSearch
 from gradientdice.estimators.answer import Answer
-from gradientdice.estimators.doubly_robust.search import FunctionSearch
-from gradientdice.inference.influence import Influence
-from gradientdice.inference.intervals import IntervalMethod, standard_error
-from gradientdice.inference.room import Room, UnseenStarts, margin
-from gradientdice.inference.share_sums import Samples
-from gradientdice.inference.skew_interval import SkewInterval
-from gradientdice.inference.small_samples import interval_shares
-from gradientdice.inference.sources import ErrorSources, Sources
-from gradientdice.inference.tails import skewness
-from gradientdice.inference.units import alike_starts, unseen_starts
-from gradientdice.inference.unlogged import repeats_of, unseen_outcomes
 from gradientdice.problem.problem import Problem
+from gradientdice.statistics.influence import Influence
+from gradientdice.statistics.intervals import IntervalMethod, standard_error
+from gradientdice.statistics.room import Room, UnseenStarts, margin
+from gradientdice.statistics.share_sums import Samples
+from gradientdice.statistics.skew_interval import SkewInterval
+from gradientdice.statistics.small_samples import interval_shares
+from gradientdice.statistics.sources import ErrorSources, Sources
+from gradientdice.statistics.tails import skewness
+from gradientdice.statistics.units import alike_starts, unseen_starts
+from gradientdice.statistics.unlogged import repeats_of, unseen_outcomes
 
 Ends = tuple[float, float]
 # A few sums of numbers in double precision are off by no more than this share of the largest.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gradientdice.inference.checks import Verdict
+from gradientdice.statistics.checks import Verdict
 
 if TYPE_CHECKING:
     from gradientdice.evaluation.estimate import Estimate

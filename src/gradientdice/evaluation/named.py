@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 
 
 @contextmanager

@@ -8,11 +8,10 @@ from typing import TypedDict, Unpack, overload
 
 import numpy as np
 
-from gradientdice.data.scan.log import ScannedLog
-from gradientdice.data.transitions import Transitions
-from gradientdice.effort import Effort, require_effort
-from gradientdice.errors import InputError
-from gradientdice.estimators.doubly_robust.search import searching
+from gradientdice.base.effort import Effort, require_effort
+from gradientdice.base.errors import InputError
+from gradientdice.base.progress import tracked
+from gradientdice.default.search import searching
 from gradientdice.evaluation.baseline import behavior_side
 from gradientdice.evaluation.curve import require_discounts
 from gradientdice.evaluation.difference import Compared
@@ -24,12 +23,13 @@ from gradientdice.evaluation.ranking import BEHAVIOR, DiscountRankings, Ranking,
 from gradientdice.evaluation.scan.rank import rank_scanned, refuse_checkpoint, run_for
 from gradientdice.evaluation.scan.searched import fits_in_memory
 from gradientdice.functions import Functions
-from gradientdice.inference.intervals import require_confidence
+from gradientdice.log.scanning.log import ScannedLog
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 from gradientdice.problem.entrance import require_policy, require_types
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.scan.asked import as_asked
-from gradientdice.progress import tracked
+from gradientdice.statistics.intervals import require_confidence
 
 
 class _Options(TypedDict, total=False):

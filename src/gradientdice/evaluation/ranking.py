@@ -9,14 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.evaluation.difference import Compared, Difference, difference
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import whole_interval
-from gradientdice.inference.best import best_probabilities, best_set
-from gradientdice.inference.checks import Verdict, because, named_reasons, worst_verdict
-from gradientdice.inference.simultaneous import joint_confidence
-from gradientdice.inference.sources import Sources
+from gradientdice.statistics.best import best_probabilities, best_set
+from gradientdice.statistics.checks import Verdict, because, named_reasons, worst_verdict
+from gradientdice.statistics.simultaneous import joint_confidence
+from gradientdice.statistics.sources import Sources
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from gradientdice.arrays import as_floats
-from gradientdice.errors import InputError, require_finite, require_flag, require_number
+from gradientdice.base.arrays import as_floats
+from gradientdice.base.errors import InputError, require_finite, require_flag, require_number
+from gradientdice.dice.solution import Solution
+from gradientdice.dice.status import Status
 from gradientdice.estimators.answer import Answer, Estimator
-from gradientdice.inference.evidence import Evidence
-from gradientdice.inference.influence import Influence
 from gradientdice.problem.problem import Problem
-from gradientdice.solvers.solution import Solution
-from gradientdice.solvers.status import Status
+from gradientdice.statistics.evidence import Evidence
+from gradientdice.statistics.influence import Influence
 
 # Their numbers may be left out, or must not be negative.
 OPTIONAL, WIDTHS = ("mean_ratio", "misfit", "flow", "unlogged", "left"), ("allowance", "unlogged_error", "room")

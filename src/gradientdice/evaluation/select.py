@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradientdice.data.scan.log import ScannedLog
-from gradientdice.data.transitions import Transitions
-from gradientdice.effort import Effort
-from gradientdice.errors import InputError
+from gradientdice.base.effort import Effort
+from gradientdice.base.errors import InputError
 from gradientdice.evaluation.rank import rank
 from gradientdice.evaluation.ranking import BEHAVIOR, Ranking
 from gradientdice.functions import Functions
-from gradientdice.inference.checks import Verdict, because
-from gradientdice.inference.simultaneous import joint_confidence
+from gradientdice.log.scanning.log import ScannedLog
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
+from gradientdice.statistics.checks import Verdict, because
+from gradientdice.statistics.simultaneous import joint_confidence
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

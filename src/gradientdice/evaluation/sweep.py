@@ -10,29 +10,29 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gradientdice.data.files.reading import as_path
-from gradientdice.data.scan.log import ScannedLog
-from gradientdice.data.scan.shuffled import ShuffledRows
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, require_count, require_flag, require_number
+from gradientdice.base.errors import InputError, require_count, require_flag, require_number
+from gradientdice.base.progress import working
+from gradientdice.base.provenance import provenance
+from gradientdice.dice.saddle import SaddleObjective
+from gradientdice.dice.status import Status
+from gradientdice.dice.stochastic.cases import Case, case_numbers, describe, group_cases
+from gradientdice.dice.stochastic.grid import collect, run_groups
+from gradientdice.dice.stochastic.parts import Group
+from gradientdice.dice.stochastic.primal_dual import PrimalDual
+from gradientdice.dice.stochastic.scanned import has_scanned_ends, scanned_setup
+from gradientdice.dice.stochastic.setup import Setup, has_ends, log_setup
+from gradientdice.dice.stochastic.training import Outcome
 from gradientdice.functions import Functions
 from gradientdice.functions.mlp import MLP
-from gradientdice.inference.checks import Verdict
-from gradientdice.inference.diagnostics import MEAN_ALARM, UNLOGGED_ALARM
+from gradientdice.log.files.reading import as_path
+from gradientdice.log.scanning.log import ScannedLog
+from gradientdice.log.scanning.shuffled import ShuffledRows
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 from gradientdice.problem.entrance import explained_starts, require_functions, require_policy, require_types
 from gradientdice.problem.problem import Problem
-from gradientdice.progress import working
-from gradientdice.provenance import provenance
-from gradientdice.solvers.saddle import SaddleObjective
-from gradientdice.solvers.status import Status
-from gradientdice.solvers.stochastic.cases import Case, case_numbers, describe, group_cases
-from gradientdice.solvers.stochastic.grid import collect, run_groups
-from gradientdice.solvers.stochastic.parts import Group
-from gradientdice.solvers.stochastic.primal_dual import PrimalDual
-from gradientdice.solvers.stochastic.scanned import has_scanned_ends, scanned_setup
-from gradientdice.solvers.stochastic.setup import Setup, has_ends, log_setup
-from gradientdice.solvers.stochastic.training import Outcome
+from gradientdice.statistics.checks import Verdict
+from gradientdice.statistics.diagnostics import MEAN_ALARM, UNLOGGED_ALARM
 
 # A list of more would take longer to write down than any sweep of them could run.
 MOST_SEEDS = 10_000_000

@@ -19,8 +19,8 @@ from typing import Any
 
 import pandas as pd
 
-from gradientdice.atomic import write_atomically
-from gradientdice.errors import InputError
+from gradientdice.base.atomic import write_atomically
+from gradientdice.base.errors import InputError
 from gradientdice.experiments.frames import records
 from gradientdice.experiments.registry import EXPERIMENTS
 from gradientdice.experiments.reproduce import write_page

@@ -12,9 +12,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from gradientdice.cores import usable_cores
+from gradientdice.base.cores import usable_cores
+from gradientdice.base.progress import working
 from gradientdice.experiments.store import ResultStore
-from gradientdice.progress import working
 
 # Each process does its linear algebra alone: two threads on each of many cores would wait for one another.
 ALONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gradientdice.atomic import make_folder, write_atomically
-from gradientdice.errors import InputError
+from gradientdice.base.atomic import make_folder, write_atomically
+from gradientdice.base.errors import InputError
 from gradientdice.experiments.pages import render
 from gradientdice.experiments.registry import Experiment
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.estimators.doubly_robust.automatic import Automatic
-from gradientdice.estimators.doubly_robust.learners import learners_for
-from gradientdice.estimators.doubly_robust.search import FunctionSearch, search_functions
+from gradientdice.default.automatic import Automatic
+from gradientdice.default.learners import learners_for
+from gradientdice.default.search import FunctionSearch, search_functions
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.evaluate import evaluate_problem
 from gradientdice.evaluation.interval import Intervals
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 from gradientdice.problem.problem import Problem
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradientdice.atomic import make_folder, write_atomically
-from gradientdice.errors import InputError
+from gradientdice.base.atomic import make_folder, write_atomically
+from gradientdice.base.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

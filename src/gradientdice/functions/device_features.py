@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Num
 
-from gradientdice.accelerator import Devices
+from gradientdice.base.accelerator import Devices
 from gradientdice.functions.device_rows import DeviceRows, Place
 from gradientdice.functions.kernel import FittedKernel
 from gradientdice.functions.kernel_features import FourierFeatures, LandmarkFeatures

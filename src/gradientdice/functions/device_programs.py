@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from gradientdice.compiling import quickly_compiled
+from gradientdice.base.compiling import quickly_compiled
 
 
 @quickly_compiled(static_argnames="traced")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.accelerator import Devices, double_precision
+from gradientdice.base.accelerator import Devices, double_precision
 from gradientdice.functions.kernel_features import FourierFeatures, LandmarkFeatures
 
 

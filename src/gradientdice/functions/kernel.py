@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, require_count, require_number
+from gradientdice.base.errors import InputError, require_count, require_number
 from gradientdice.functions.kernel_features import FourierFeatures, LandmarkFeatures
 from gradientdice.functions.rows import BlockRows, DenseRows
 from gradientdice.functions.tabular import require_discrete
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy, SamplingPolicy, StatePolicy
 
 # Kernel features are many and nearly collinear: directions below this share of the largest are noise.

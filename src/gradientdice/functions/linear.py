@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.arrays import as_floats, is_usable, require_usable
-from gradientdice.errors import InputError, require_callable, require_count, require_flag
+from gradientdice.base.arrays import as_floats, is_usable, require_usable
+from gradientdice.base.errors import InputError, require_callable, require_count, require_flag
 from gradientdice.functions.row_memory import RowMemory
 from gradientdice.functions.rows import DenseRows
 from gradientdice.policies import SamplingPolicy, StatePolicy

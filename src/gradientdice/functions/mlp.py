@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gradientdice.errors import InputError, require_count, require_number
+from gradientdice.base.errors import InputError, require_count, require_number
 
 
 @dataclass(frozen=True)

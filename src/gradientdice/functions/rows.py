@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.functions.device_rows import DeviceRows, TakenRows
 
 # Factoring the dense matrices of a larger table takes minutes; what can be solved sparsely takes seconds.

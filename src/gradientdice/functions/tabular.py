@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Integer
 
-from gradientdice.errors import InputError, first_bad_row, require_count, require_flag
+from gradientdice.base.errors import InputError, first_bad_row, require_count, require_flag
 from gradientdice.functions.rows import SparseRows
 from gradientdice.policies import SamplingPolicy, StatePolicy
 

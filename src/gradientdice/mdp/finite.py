@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from gradientdice.arrays import as_floats, require_memory, require_rng
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, require_count, require_distributions, require_finite, require_number
+from gradientdice.base.arrays import as_floats, require_memory, require_rng
+from gradientdice.base.errors import InputError, require_count, require_distributions, require_finite, require_number
+from gradientdice.log.transitions import Transitions
 from gradientdice.mdp.draws import RowDraws
 from gradientdice.mdp.stationary import differential_values, stationary_distribution
 from gradientdice.mdp.systems import Chain, solve_chain

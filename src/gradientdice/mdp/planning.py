@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from gradientdice.arrays import as_floats
-from gradientdice.errors import InputError, require_finite, require_number
+from gradientdice.base.arrays import as_floats
+from gradientdice.base.errors import InputError, require_finite, require_number
 from gradientdice.mdp.finite import FiniteMDP, require_mdp
 
 

@@ -10,8 +10,8 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 
-from gradientdice.arrays import as_floats
-from gradientdice.errors import InputError, require_finite
+from gradientdice.base.arrays import as_floats
+from gradientdice.base.errors import InputError, require_finite
 from gradientdice.mdp.draws import RowDraws
 from gradientdice.mdp.finite import FiniteMDP
 

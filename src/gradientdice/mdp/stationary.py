@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.mdp.systems import Chain, solve_chain
 
 # Sparse chains up to this size are eliminated densely.

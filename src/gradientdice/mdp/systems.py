@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, identity
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import gmres, splu
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 
 Chain = np.ndarray | csr_array
 

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from gradientdice.arrays import as_floats
-from gradientdice.errors import InputError, require_distributions
+from gradientdice.base.arrays import as_floats
+from gradientdice.base.errors import InputError, require_distributions
 from gradientdice.mdp.draws import RowDraws
 from gradientdice.mdp.finite import FiniteMDP
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 
 # A layer of 400 units holds 100 MiB at so many states, in double precision. Each block is one more call.
 ROWS = 1 << 15

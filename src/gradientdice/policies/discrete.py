@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.arrays import as_floats, as_states, require_memory
-from gradientdice.data.fields import as_names
-from gradientdice.errors import InputError, require_callable, require_count, require_distributions, require_flag
+from gradientdice.base.arrays import as_floats, as_states, require_memory
+from gradientdice.base.errors import InputError, require_callable, require_count, require_distributions, require_flag
+from gradientdice.log.fields import as_names
 from gradientdice.policies.blocks import asked_in_blocks
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float, Num
 from numpy.typing import ArrayLike
 
-from gradientdice.arrays import as_floats, as_numbers, require_moderate
-from gradientdice.errors import InputError, require_distributions, require_finite
+from gradientdice.base.arrays import as_floats, as_numbers, require_moderate
+from gradientdice.base.errors import InputError, require_distributions, require_finite
 from gradientdice.policies.discrete import DiscretePolicy
 from gradientdice.policies.sampling import SamplingPolicy
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.arrays import as_numbers, as_states, require_moderate, require_rng
-from gradientdice.errors import InputError, require_callable, require_count, require_finite, require_flag
+from gradientdice.base.arrays import as_numbers, as_states, require_moderate, require_rng
+from gradientdice.base.errors import InputError, require_callable, require_count, require_finite, require_flag
 from gradientdice.policies.blocks import asked_in_blocks
 
 

@@ -7,10 +7,10 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from gradientdice.data.files import read_columns
-from gradientdice.data.files.reading import nearest, reason
-from gradientdice.data.files.table import SUFFIXES, read_table
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
+from gradientdice.log.files import read_columns
+from gradientdice.log.files.reading import nearest, reason
+from gradientdice.log.files.table import SUFFIXES, read_table
 from gradientdice.policies import LoggedPolicy, Policy, TabularPolicy
 from gradientdice.policies.adapters import policy
 

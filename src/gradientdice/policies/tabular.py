@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float, Integer
 from numpy.typing import ArrayLike, DTypeLike
 
-from gradientdice.arrays import as_floats, as_states
-from gradientdice.errors import InputError, first_bad_row, require_distributions
+from gradientdice.base.arrays import as_floats, as_states
+from gradientdice.base.errors import InputError, first_bad_row, require_distributions
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ systems and for learners on minibatches, which must see the row.
 
 from __future__ import annotations
 
-from gradientdice.data.transitions import Transitions
+from gradientdice.log.transitions import Transitions
 
 ABSORBING_SHARE = 0.1
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.functions import FeatureMap, LinearFunctions, LoggedTable, Nystrom, RandomFourier, Tabular
 from gradientdice.functions.device_features import DeviceFeatures
 from gradientdice.functions.device_rows import DeviceRows
 from gradientdice.functions.rows import BlockRows, DenseRows, LearnerRows, Rows, SparseRows, plain
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import LoggedPolicy, Policy, SamplingPolicy, StatePolicy
 from gradientdice.problem.absorbing import loop_weight
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from gradientdice.accelerator import Devices, double_precision
+from gradientdice.base.accelerator import Devices, double_precision
 from gradientdice.functions.device_rows import DeviceRows
 from gradientdice.problem.design import Design
 

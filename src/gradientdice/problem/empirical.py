@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Integer
 
-from gradientdice.errors import starts_missing
+from gradientdice.base.errors import starts_missing
 from gradientdice.mdp.sparse import SparseMDP
 from gradientdice.mdp.stationary import closed_classes
 from gradientdice.problem.places import Places

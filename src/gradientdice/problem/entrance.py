@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradientdice.data.scan.log import ScannedLog
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, StartsMissing
+from gradientdice.base.errors import InputError, StartsMissing
 from gradientdice.functions import MLP, FittedKernel, LinearFeatures, LoggedTable, Nystrom, RandomFourier, Tabular
+from gradientdice.log.scanning.log import ScannedLog
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from gradientdice.accelerator import Devices
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.base.accelerator import Devices
+from gradientdice.base.errors import InputError
 from gradientdice.functions.rows import add_product
+from gradientdice.log.transitions import Transitions
 from gradientdice.problem.device_sums import DeviceSums
 from gradientdice.problem.moments import Moments, MomentSums
 from gradientdice.problem.stream import LogDesign

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from gradientdice.arrays import require_memory
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.base.arrays import require_memory
+from gradientdice.base.errors import InputError
 from gradientdice.functions.kernel import as_inputs, input_scaling
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import LoggedPolicy, Policy, SamplingPolicy, StatePolicy
 from gradientdice.problem.absorbing import loop_weight
 from gradientdice.problem.folds import counted_starts

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.functions import FeatureMap
 from gradientdice.functions.kernel import unlogged_action_message
 from gradientdice.functions.rows import DenseRows
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import LoggedPolicy, Policy, SamplingPolicy
 from gradientdice.problem.design import Design
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from gradientdice.arrays import as_array
-from gradientdice.data.datasets.observations import as_numpy
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.base.arrays import as_array
+from gradientdice.base.errors import InputError
 from gradientdice.functions import Tabular
+from gradientdice.log.formats.observations import as_numpy
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy
 
 # So many states show what a policy returns, and whether it returns it again.

@@ -15,13 +15,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
-from gradientdice.arrays import as_floats, require_memory
-from gradientdice.data.scan.log import ScannedLog
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, require_count, starts_missing
+from gradientdice.base.arrays import as_floats, require_memory
+from gradientdice.base.errors import InputError, require_count, starts_missing
 from gradientdice.functions import FeatureMap, LinearFunctions
 from gradientdice.functions.linear import RANK_TOLERANCE
 from gradientdice.functions.rows import BlockRows, Rows, add_product, cross_product
+from gradientdice.log.scanning.log import ScannedLog
+from gradientdice.log.transitions import Transitions
 from gradientdice.mdp import TabularMDP
 from gradientdice.policies import Policy
 from gradientdice.problem.absorbing import loop_weight

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Integer
 from scipy.sparse import csr_array
 
-from gradientdice.data.transitions import Transitions
+from gradientdice.log.transitions import Transitions
 from gradientdice.mdp.sparse import SparseMDP
 from gradientdice.problem.support import TableSupport
 

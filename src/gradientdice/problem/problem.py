@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.effort import Effort, require_effort
-from gradientdice.errors import InputError, require_callable, require_count, require_flag
+from gradientdice.base.effort import Effort, require_effort
+from gradientdice.base.errors import InputError, require_callable, require_count, require_flag
 from gradientdice.functions import (
     MLP,
     FeatureMap,
@@ -27,6 +26,7 @@ from gradientdice.functions import (
     LoggedTable,
     Tabular,
 )
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
 from gradientdice.problem.absorbing import row_share
 from gradientdice.problem.design import Design, whole_design

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradientdice.arrays import as_numbers
-from gradientdice.errors import InputError, require_finite, require_number
+from gradientdice.base.arrays import as_numbers
+from gradientdice.base.errors import InputError, require_finite, require_number
 from gradientdice.problem.moments import Moments
 
 # Second moments are sums of products in float64: what differs by more than this share was never one matrix.

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.accelerator import Devices, closed_form_devices, may_have_devices
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError, require_count
+from gradientdice.base.accelerator import Devices, closed_form_devices, may_have_devices
+from gradientdice.base.errors import InputError, require_count
 from gradientdice.functions import FeatureMap, FittedKernel, LinearFeatures, LinearFunctions
 from gradientdice.functions.device_features import DeviceFeatures
 from gradientdice.functions.rows import Rows
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import LoggedPolicy, Policy
 from gradientdice.problem.design import Design, LogFeatures, feature_rows, fit_functions, initial_rows
 from gradientdice.problem.entrance import require_functions, require_types

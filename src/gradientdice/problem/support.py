@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.functions import LoggedTable, Tabular
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy
 
 # Probabilities of one state that differ by more than this are two policies.

@@ -8,9 +8,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from gradientdice.evaluation.estimate import Estimate
-from gradientdice.inference.footprint import Footprint, Profile
-from gradientdice.inference.movement import Movement
-from gradientdice.inference.state_map import StateMap
 from gradientdice.report.digits import figure, known_to, percent
 from gradientdice.report.plots import (
     behavior_row,
@@ -23,6 +20,9 @@ from gradientdice.report.plots import (
     value_figure,
 )
 from gradientdice.report.theme import inline_svg
+from gradientdice.statistics.footprint import Footprint, Profile
+from gradientdice.statistics.movement import Movement
+from gradientdice.statistics.state_map import StateMap
 
 # A correction of a smaller part of the standard error is not shown.
 SMALL_CORRECTION = 0.05

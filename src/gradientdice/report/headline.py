@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from gradientdice.evaluation.difference import Difference
 from gradientdice.evaluation.estimate import MEAN_REWARD, NOT_THE_VALUE, Estimate
-from gradientdice.inference.checks import Verdict
 from gradientdice.report.digits import figure, known_to
 from gradientdice.report.plots import criterion
 from gradientdice.report.strip import worst_line
+from gradientdice.statistics.checks import Verdict
 
 
 @dataclass(frozen=True)

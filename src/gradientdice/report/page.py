@@ -8,10 +8,10 @@ from pathlib import Path
 import jinja2
 import pandas as pd
 
-from gradientdice.atomic import replaceable, write_atomically
-from gradientdice.data.files.reading import as_path
-from gradientdice.errors import InputError, require_flag
+from gradientdice.base.atomic import replaceable, write_atomically
+from gradientdice.base.errors import InputError, require_flag
 from gradientdice.evaluation.estimate import Estimate
+from gradientdice.log.files.reading import as_path
 from gradientdice.report.digits import figure, percent
 from gradientdice.report.evidence import pictures, value_picture
 from gradientdice.report.headline import facts, headline

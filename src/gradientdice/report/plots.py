@@ -10,9 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from gradientdice.evaluation.estimate import MEAN_REWARD, NOT_THE_VALUE, Estimate
-from gradientdice.inference.footprint import Profile
-from gradientdice.inference.movement import Movement
-from gradientdice.inference.state_map import StateMap
 from gradientdice.report.drawings import (
     draw_intervals,
     draw_map,
@@ -23,6 +20,9 @@ from gradientdice.report.drawings import (
     draw_shares,
 )
 from gradientdice.report.theme import ACCENT, PANEL_SIZE, SOFT, NotebookFigure, styled
+from gradientdice.statistics.footprint import Profile
+from gradientdice.statistics.movement import Movement
+from gradientdice.statistics.state_map import StateMap
 
 
 def estimate_figure(estimate: Estimate) -> Figure:

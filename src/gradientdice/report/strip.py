@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gradientdice.inference.checks import Check, Verdict
 from gradientdice.report.digits import figure
 from gradientdice.report.explanations import explanation
+from gradientdice.statistics.checks import Check, Verdict
 
 # Where the thresholds lie on the line, in per cent of its length.
 CAUTION_AT, ALARM_AT = 50.0, 80.0

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.inference.intervals import independent_shares, standard_error
 from gradientdice.problem.folds import Folds
+from gradientdice.statistics.intervals import independent_shares, standard_error
 from problems import covers, episodic_problem, known, leak, random_problem, rolled
 
 TABLE = gd.Tabular(5, 2)

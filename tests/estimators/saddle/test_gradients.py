@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice.dice.stochastic.function_class import Players
+from gradientdice.dice.stochastic.linear import LinearClass
+from gradientdice.dice.stochastic.plan import Plan
+from gradientdice.dice.stochastic.sources import Batch
+from gradientdice.dice.stochastic.update import first_iterate, update
 from gradientdice.functions.rows import DenseRows, SparseRows
-from gradientdice.solvers.stochastic.function_class import Players
-from gradientdice.solvers.stochastic.linear import LinearClass
-from gradientdice.solvers.stochastic.plan import Plan
-from gradientdice.solvers.stochastic.sources import Batch
-from gradientdice.solvers.stochastic.update import first_iterate, update
 from reference import learners
 
 
@@ -46,7 +46,7 @@ def test_one_update_equals_the_printed_one(estimator, by_hand, sign, rng):
 @pytest.mark.parametrize("positivity", [gd.Square(), gd.Exponential(), gd.Softplus()])
 def test_gendice_gradients_equal_finite_differences(positivity, rng):
     """In float64 NumPy, since the objective is plain arithmetic: no framework between formula and check."""
-    from gradientdice.solvers.saddle import Terms
+    from gradientdice.dice.saddle import Terms
 
     estimator = gd.GenDICE(0.8, 1.3, positivity=positivity)
     point = rng.normal(size=5)

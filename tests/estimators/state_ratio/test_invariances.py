@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.data.fields import ARRAYS
+from gradientdice.log.fields import ARRAYS
 from problems import known, random_problem
 from reference.state_logs import AVERAGE, EVERY, answer, rollout_with_ends
 

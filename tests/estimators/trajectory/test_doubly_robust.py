@@ -9,8 +9,8 @@ import gradientdice as gd
 from gradientdice.estimators.behavior import Episodes, importance_ratios
 from gradientdice.estimators.doubly_robust.cross_fitted_q import CrossFittedQ
 from gradientdice.estimators.trajectory.step_weights import StepWeights
-from gradientdice.inference.intervals import NormalInterval, independent_shares, standard_error
 from gradientdice.problem.folds import Folds
+from gradientdice.statistics.intervals import NormalInterval, independent_shares, standard_error
 from problems import known, ladder, leak, loop, rolled, single, take
 from reference.trajectories import doubly_robust, every_trajectory, finite_value, fold_q, j_step_returns
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.inference.intervals import NormalInterval, independent_shares
+from gradientdice.statistics.intervals import NormalInterval, independent_shares
 from problems import known, ladder, leak, loop, rolled, single, take
 from reference.trajectories import every_trajectory, finite_value, importance
 

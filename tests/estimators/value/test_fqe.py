@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice.dice.stochastic.fitted_q import FittedQ, member_seeds
+from gradientdice.dice.stochastic.network_source import NetworkSource
 from gradientdice.estimators.doubly_robust.network_scores import mean_output, value_bounds
-from gradientdice.solvers.stochastic.fitted_q import FittedQ, member_seeds
-from gradientdice.solvers.stochastic.network_source import NetworkSource
 from problems import known
 from reference.population import problem
 

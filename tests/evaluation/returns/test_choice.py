@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.estimators.doubly_robust.automatic import Automatic
+from gradientdice.default.automatic import Automatic
 from gradientdice.estimators.returns.points import StepFunction
 from gradientdice.evaluation.returns.result import ReturnDistribution
 from problems import known, ladder, loop, take
@@ -234,8 +234,8 @@ def test_a_pickled_distribution_says_the_same(source):
 @pytest.mark.slow
 def test_the_learned_model_is_the_one_of_the_estimate(monkeypatch):
     """Dynamics are learned once, for the paths and for the estimate that gives the verdict."""
-    from gradientdice.estimators.model import values
-    from gradientdice.estimators.model.learning import learn_dynamics as learn
+    from gradientdice.default.model import values
+    from gradientdice.default.model.learning import learn_dynamics as learn
 
     learned = []
     monkeypatch.setattr(values, "learn_dynamics", lambda *given: (learned.append(given[2]), learn(*given))[1])

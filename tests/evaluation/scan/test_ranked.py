@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.data.scan.passes import Run
+from gradientdice.log.scanning.passes import Run
 from gradientdice.problem.scan.moments import BatchFeatures
 from problems import known
 from scans import ACTIONS, STATES, as_function, features, same, small_table, with_fields, written
@@ -180,7 +180,7 @@ def test_refusals_name_the_policy(tmp_path):
 
 
 def test_an_interrupted_ranking_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 1)
+    monkeypatch.setattr("gradientdice.log.scanning.opening.PART_ROWS", 1)
     log = gd.scan(written(tmp_path / "log", NOISY, (100, 201), 500), batch_rows=37)
     two = {name: POLICIES[name] for name in ("target", "near")}
     expected = gd.rank(log, two, [0.5, 0.9])

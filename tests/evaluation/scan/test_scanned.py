@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gradientdice as gd
-from gradientdice.data.scan import opening as log_module
-from gradientdice.data.scan.log import ScannedLog
+from gradientdice.log.scanning import opening as log_module
+from gradientdice.log.scanning.log import ScannedLog
 from problems import known
 from scans import as_function, as_table, features, same, small_table, with_fields, written
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.data.scan import log as log_module
+from gradientdice.log.scanning import log as log_module
 from problems import known
 from scans import written
 
@@ -50,7 +50,7 @@ def truth(share: float, discount: float) -> float:
 @pytest.fixture
 def few_in_memory(monkeypatch):
     monkeypatch.setattr(log_module, "SAMPLE_ROWS", SAMPLE)
-    monkeypatch.setattr("gradientdice.data.scan.opening.PART_ROWS", 500)
+    monkeypatch.setattr("gradientdice.log.scanning.opening.PART_ROWS", 500)
 
 
 @pytest.mark.parametrize("discount", [0.8, pytest.param(1.0, marks=pytest.mark.slow)])

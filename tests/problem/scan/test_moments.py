@@ -5,7 +5,7 @@ import pytest
 from threadpoolctl import ThreadpoolController
 
 import gradientdice as gd
-from gradientdice.data.scan.passes import Run
+from gradientdice.log.scanning.passes import Run
 from gradientdice.problem.scan import moments
 from gradientdice.problem.scan.asked import as_asked
 from gradientdice.problem.scan.written import ChunkMemory

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.inference.influence import Influence, centred_shares
-from gradientdice.inference.scores import HeldOut
+from gradientdice.log.transitions import Transitions
+from gradientdice.statistics.influence import Influence, centred_shares
+from gradientdice.statistics.scores import HeldOut
 
 
 def combine(discount: float, data: Transitions, scores: HeldOut, scale: float) -> tuple[float, Influence]:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradientdice.errors import InputError
-from gradientdice.inference.scores import HeldOut
+from gradientdice.base.errors import InputError
+from gradientdice.dice.closed_form import ClosedForm
+from gradientdice.dice.saddle import LinearEstimator
+from gradientdice.dice.solution import LinearFit
 from gradientdice.problem.folds import Folds
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.stream import LogDesign
-from gradientdice.solvers.closed_form import ClosedForm
-from gradientdice.solvers.saddle import LinearEstimator
-from gradientdice.solvers.solution import LinearFit
+from gradientdice.statistics.scores import HeldOut
 
 FOLDS = 4
 

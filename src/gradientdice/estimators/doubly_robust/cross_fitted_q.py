@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
+from gradientdice.dice.closed_form import ClosedForm
+from gradientdice.dice.solution import Solution
 from gradientdice.estimators.doubly_robust.cross_fit import CrossFit, cross_fit
 from gradientdice.estimators.needs import require_linear_functions
 from gradientdice.estimators.saddle.dual_dice import DualDICE
 from gradientdice.functions import FeatureMap
 from gradientdice.problem.moments import weighted_sum
 from gradientdice.problem.problem import Problem
-from gradientdice.solvers.closed_form import ClosedForm
-from gradientdice.solvers.solution import Solution
 
 
 @dataclass(frozen=True, eq=False)

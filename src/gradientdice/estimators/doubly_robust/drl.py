@@ -16,15 +16,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gradientdice.errors import require_count, require_number
+from gradientdice.base.errors import require_count, require_number
+from gradientdice.dice.saddle import Solver
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.doubly_robust.combine import combine
 from gradientdice.estimators.doubly_robust.cross_fit import CrossFit, cross_fit
 from gradientdice.estimators.needs import require_linear_functions
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
-from gradientdice.inference.evidence import Evidence
 from gradientdice.problem.problem import Problem, describe
-from gradientdice.solvers.saddle import Solver
+from gradientdice.statistics.evidence import Evidence
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,19 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.estimators.model.returns import AVERAGE_DISCOUNT
-from gradientdice.inference.scores import HeldOutQ
+from gradientdice.dice.stochastic.network import Layers, predict
+from gradientdice.log.transitions import Transitions
 from gradientdice.problem.folds import Folds, counted_starts
 from gradientdice.problem.inputs import NetworkInputs
-from gradientdice.solvers.stochastic.network import Layers, predict
+from gradientdice.statistics.scores import HeldOutQ
+
+# At discount 1 the values are those of this discount, with restarts: the residuals' mean is right for any function.
+AVERAGE_DISCOUNT = 0.99
+
+
+def simulated_discount(discount: float) -> float:
+    """The discount of values that are learned for an answer at this one."""
+    return AVERAGE_DISCOUNT if discount == 1 else discount
 
 
 def scored_q(

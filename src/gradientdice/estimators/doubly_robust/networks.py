@@ -12,28 +12,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gradientdice.errors import require_count
+from gradientdice.base.errors import require_count
+from gradientdice.dice.saddle import SaddleObjective
+from gradientdice.dice.stochastic.fits import as_solution, train_groups
+from gradientdice.dice.stochastic.fitted_q import FittedQ, member_seeds
+from gradientdice.dice.stochastic.network_source import NetworkSource
+from gradientdice.dice.stochastic.primal_dual import PrimalDual
+from gradientdice.dice.stochastic.schedules import Cosine
+from gradientdice.dice.stochastic.setup import network_setup
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.combine import combine
 from gradientdice.estimators.doubly_robust.network_scores import (
     average_reward,
     each_output,
     scored_q,
+    simulated_discount,
     value_bounds,
     without_level,
 )
-from gradientdice.estimators.model.returns import simulated_discount
 from gradientdice.functions.mlp import MLP
-from gradientdice.inference.evidence import Evidence
-from gradientdice.inference.scores import HeldOut
 from gradientdice.problem.problem import Problem
-from gradientdice.solvers.saddle import SaddleObjective
-from gradientdice.solvers.stochastic.fits import as_solution, train_groups
-from gradientdice.solvers.stochastic.fitted_q import FittedQ, member_seeds
-from gradientdice.solvers.stochastic.network_source import NetworkSource
-from gradientdice.solvers.stochastic.primal_dual import PrimalDual
-from gradientdice.solvers.stochastic.schedules import Cosine
-from gradientdice.solvers.stochastic.setup import network_setup
+from gradientdice.statistics.evidence import Evidence
+from gradientdice.statistics.scores import HeldOut
 
 FOLDS, MEMBERS = 2, 3
 # Points of the learning curve, each of which evaluates the ratio on the whole log.

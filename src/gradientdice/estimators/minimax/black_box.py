@@ -27,24 +27,24 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.errors import require_flag, require_number, starts_missing
+from gradientdice.base.errors import require_flag, require_number, starts_missing
+from gradientdice.dice.hinge import HingeProblem, minimise
+from gradientdice.dice.least_squares import FactoredLeastSquares
+from gradientdice.dice.saddle import LeastSquares, Solver
+from gradientdice.dice.solution import Solution
+from gradientdice.dice.status import Status
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.minimax.mwl import MWL
 from gradientdice.estimators.minimax.pairing import Pairing
 from gradientdice.estimators.needs import require_average, require_linear_functions
 from gradientdice.functions import LinearFunctions
 from gradientdice.functions.rows import Rows
-from gradientdice.inference.evidence import Evidence
-from gradientdice.inference.influence import Influence
 from gradientdice.problem.entrance import require_functions
 from gradientdice.problem.logged import require_logged
 from gradientdice.problem.problem import Problem, describe
 from gradientdice.problem.stream import LogDesign
-from gradientdice.solvers.hinge import HingeProblem, minimise
-from gradientdice.solvers.least_squares import FactoredLeastSquares
-from gradientdice.solvers.saddle import LeastSquares, Solver
-from gradientdice.solvers.solution import Solution
-from gradientdice.solvers.status import Status
+from gradientdice.statistics.evidence import Evidence
+from gradientdice.statistics.influence import Influence
 
 # A gap above this share of the objective is no solution.
 LARGEST_GAP = 1e-6

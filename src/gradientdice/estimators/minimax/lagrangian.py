@@ -36,7 +36,9 @@ from enum import Enum
 
 import numpy as np
 
-from gradientdice.errors import InputError, require_flag, require_number
+from gradientdice.base.errors import InputError, require_flag, require_number
+from gradientdice.dice.saddle import Solver
+from gradientdice.dice.solution import Solution
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.minimax.lagrangian_system import (
     SaddleSystem,
@@ -47,11 +49,9 @@ from gradientdice.estimators.minimax.lagrangian_system import (
 from gradientdice.estimators.minimax.pairing import Pairing
 from gradientdice.estimators.needs import require_linear_functions
 from gradientdice.estimators.saddle.estimator import misfit_notes
-from gradientdice.inference.evidence import Evidence
-from gradientdice.inference.influence import Influence
 from gradientdice.problem.problem import Problem, describe
-from gradientdice.solvers.saddle import Solver
-from gradientdice.solvers.solution import Solution
+from gradientdice.statistics.evidence import Evidence
+from gradientdice.statistics.influence import Influence
 
 
 class ReadOut(Enum):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.linalg
 
+from gradientdice.dice.closed_form import whitening
+from gradientdice.dice.hinge import HingeProblem, minimise
+from gradientdice.dice.status import Status
 from gradientdice.estimators.minimax.mql import CONSTANT_OUTSIDE, without_constant
 from gradientdice.estimators.minimax.pairing import Pairing
-from gradientdice.solvers.closed_form import whitening
-from gradientdice.solvers.hinge import HingeProblem, minimise
-from gradientdice.solvers.status import Status
 
 if TYPE_CHECKING:
     from gradientdice.estimators.minimax.lagrangian import RegularizedLagrangian

@@ -20,19 +20,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradientdice.errors import InputError, require_flag, require_number
+from gradientdice.base.errors import InputError, require_flag, require_number
+from gradientdice.dice.closed_form import whitening
+from gradientdice.dice.least_squares import FactoredLeastSquares
+from gradientdice.dice.saddle import LeastSquares, Solver
+from gradientdice.dice.solution import Solution
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.minimax.pairing import Pairing
 from gradientdice.estimators.needs import require_linear_functions
 from gradientdice.estimators.saddle.estimator import misfit_notes
 from gradientdice.functions import LinearFunctions
-from gradientdice.inference.evidence import Evidence
 from gradientdice.problem.entrance import require_functions
 from gradientdice.problem.problem import Problem, describe
-from gradientdice.solvers.closed_form import whitening
-from gradientdice.solvers.least_squares import FactoredLeastSquares
-from gradientdice.solvers.saddle import LeastSquares, Solver
-from gradientdice.solvers.solution import Solution
+from gradientdice.statistics.evidence import Evidence
 
 
 @dataclass(frozen=True)

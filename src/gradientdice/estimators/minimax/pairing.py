@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.errors import require_finite, starts_missing
+from gradientdice.base.errors import require_finite, starts_missing
 from gradientdice.functions import LinearFunctions
 from gradientdice.functions.rows import Rows, cross_product
-from gradientdice.inference.influence import Influence, centred_shares
 from gradientdice.problem.absorbing import loop_weight
 from gradientdice.problem.design import self_loop
 from gradientdice.problem.entrance import require_functions
@@ -26,6 +25,7 @@ from gradientdice.problem.logged import require_logged
 from gradientdice.problem.moments import mean_start, weighted_sum
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.stream import LogDesign
+from gradientdice.statistics.influence import Influence, centred_shares
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.estimators.behavior import Episodes
 from gradientdice.estimators.returns.points import StepFunction, places, representative
+from gradientdice.log.transitions import Transitions
 
 
 class UnknownTotals(InputError):

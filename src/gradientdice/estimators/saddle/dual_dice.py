@@ -20,9 +20,9 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.errors import InputError, require_number
+from gradientdice.base.errors import InputError, require_number
+from gradientdice.dice.saddle import Adjoint, LeastSquares, LinearEstimator, Terms, WhitenedMoments
 from gradientdice.estimators.saddle.estimator import SaddleEstimator
-from gradientdice.solvers.saddle import Adjoint, LeastSquares, LinearEstimator, Terms, WhitenedMoments
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gradientdice.dice.closed_form import ClosedForm, require_linear
+from gradientdice.dice.saddle import LinearEstimator, SaddleObjective, Solver
+from gradientdice.dice.solution import LinearFit, Solution
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.combine import combine
 from gradientdice.functions.mlp import MLP
-from gradientdice.inference.evidence import Evidence
-from gradientdice.inference.influence import influence
-from gradientdice.inference.scores import HeldOut
 from gradientdice.problem.problem import Problem, describe
-from gradientdice.solvers.closed_form import ClosedForm, require_linear
-from gradientdice.solvers.saddle import LinearEstimator, SaddleObjective, Solver
-from gradientdice.solvers.solution import LinearFit, Solution
+from gradientdice.statistics.evidence import Evidence
+from gradientdice.statistics.influence import influence
+from gradientdice.statistics.scores import HeldOut
 
 # A table with more logged pairs is solved on the sparse empirical MDP; up to here the dense system takes a moment.
 SPARSE_ABOVE = 1_000

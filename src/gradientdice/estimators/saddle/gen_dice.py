@@ -16,11 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from gradientdice.errors import InputError, require_number
+from gradientdice.base.errors import InputError, require_number
+from gradientdice.dice.saddle import LinearEstimator, Terms
 from gradientdice.estimators.saddle.estimator import SaddleEstimator
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.estimators.saddle.positivity import Exponential, Positivity, Softplus, Square
-from gradientdice.solvers.saddle import LinearEstimator, Terms
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.errors import require_number
+from gradientdice.base.errors import require_number
+from gradientdice.dice.saddle import Adjoint, LeastSquares, Terms, WhitenedMoments
 from gradientdice.estimators.saddle.estimator import SaddleEstimator
 from gradientdice.problem.moments import Moments
-from gradientdice.solvers.saddle import Adjoint, LeastSquares, Terms, WhitenedMoments
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gradientdice.errors import InputError, require_number
+from gradientdice.base.errors import InputError, require_number
+from gradientdice.dice.closed_form import whitening
+from gradientdice.dice.least_squares import FactoredLeastSquares
+from gradientdice.dice.saddle import LeastSquares, Solver
+from gradientdice.dice.solution import Solution
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.behavior import Episodes, require_behavior
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
@@ -32,10 +36,6 @@ from gradientdice.estimators.state_ratio.state_answer import KnownBehavior, Read
 from gradientdice.estimators.state_ratio.state_flow import StateFit, StateFlow
 from gradientdice.functions.kernel import Nystrom, RandomFourier
 from gradientdice.problem.problem import Problem
-from gradientdice.solvers.closed_form import whitening
-from gradientdice.solvers.least_squares import FactoredLeastSquares
-from gradientdice.solvers.saddle import LeastSquares, Solver
-from gradientdice.solvers.solution import Solution
 
 
 @dataclass(frozen=True)

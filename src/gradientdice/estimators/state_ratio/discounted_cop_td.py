@@ -21,7 +21,8 @@ from typing import Literal
 
 import numpy as np
 
-from gradientdice.errors import require_flag, require_number
+from gradientdice.base.errors import require_flag, require_number
+from gradientdice.dice.saddle import Solver
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.behavior import require_behavior
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
@@ -37,7 +38,6 @@ from gradientdice.estimators.state_ratio.sampled_updates import (
 from gradientdice.estimators.state_ratio.state_answer import KnownBehavior, Reading, solve_flow, state_answer
 from gradientdice.estimators.state_ratio.state_flow import StateFlow
 from gradientdice.problem.problem import Problem
-from gradientdice.solvers.saddle import Solver
 
 FROM_THE_LOG = "the value is that of the policy started from the log's states, not from its initial states"
 

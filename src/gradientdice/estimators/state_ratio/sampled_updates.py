@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.errors import InputError, require_count, require_number
+from gradientdice.base.errors import InputError, require_count, require_number
+from gradientdice.dice.closed_form import whitening
+from gradientdice.dice.solution import Solution
+from gradientdice.dice.status import Status
 from gradientdice.estimators.state_ratio.state_flow import StateFlow
 from gradientdice.functions.rows import LearnerRows, plain
 from gradientdice.problem.design import whole_design
-from gradientdice.solvers.closed_form import whitening
-from gradientdice.solvers.solution import Solution
-from gradientdice.solvers.status import Status
 
 STATIONARY = (
     "the stochastic update takes states and next states to be distributed alike, as in a long run of the behaviour"

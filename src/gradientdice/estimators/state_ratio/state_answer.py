@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
+from gradientdice.dice.closed_form import whitening
+from gradientdice.dice.linear_equations import LinearEquations
+from gradientdice.dice.solution import Solution
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.behavior import (
     RATIO_NOISE,
@@ -22,13 +25,10 @@ from gradientdice.estimators.saddle.estimator import misfit_notes
 from gradientdice.estimators.state_ratio.state_features import state_log
 from gradientdice.estimators.state_ratio.state_flow import StateFit, StateFlow
 from gradientdice.functions import LinearFunctions
-from gradientdice.inference.evidence import Evidence
 from gradientdice.policies import DiscretePolicy, TabularPolicy
 from gradientdice.problem.problem import Problem, describe
 from gradientdice.problem.stream import LogDesign
-from gradientdice.solvers.closed_form import whitening
-from gradientdice.solvers.linear_equations import LinearEquations
-from gradientdice.solvers.solution import Solution
+from gradientdice.statistics.evidence import Evidence
 
 # Influence values multiply several ratios, and the products must be numbers, too.
 LARGEST = 1e60

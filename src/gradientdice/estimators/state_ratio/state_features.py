@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.functions import FittedKernel, LinearFeatures, LinearFunctions, Tabular
 from gradientdice.policies import DiscretePolicy
 from gradientdice.problem.problem import Problem

@@ -21,14 +21,14 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.errors import InputError, require_finite, starts_missing
+from gradientdice.base.errors import InputError, require_finite, starts_missing
 from gradientdice.functions.rows import as_dense
 from gradientdice.functions.tabular import LoggedTable, Tabular
-from gradientdice.inference.influence import Influence, centred_shares
 from gradientdice.problem.absorbing import loop_weight
 from gradientdice.problem.design import Design
 from gradientdice.problem.moments import mean_start
 from gradientdice.problem.stream import LogDesign
+from gradientdice.statistics.influence import Influence, centred_shares
 
 
 class StateFit(NamedTuple):

@@ -23,7 +23,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gradientdice.errors import require_count, require_number
+from gradientdice.base.errors import require_count, require_number
+from gradientdice.dice.saddle import Solver
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.behavior import (
     Episodes,
@@ -36,10 +37,9 @@ from gradientdice.estimators.behavior_cloning import BehaviorCloning
 from gradientdice.estimators.doubly_robust.cross_fitted_q import CrossFittedQ
 from gradientdice.estimators.needs import require_discounted
 from gradientdice.estimators.trajectory.step_weights import StepWeights
-from gradientdice.inference.evidence import Evidence
-from gradientdice.inference.influence import Influence
 from gradientdice.problem.problem import Problem, describe
-from gradientdice.solvers.saddle import Solver
+from gradientdice.statistics.evidence import Evidence
+from gradientdice.statistics.influence import Influence
 
 
 @dataclass(frozen=True)

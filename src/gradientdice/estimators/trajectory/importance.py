@@ -24,8 +24,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import require_number
+from gradientdice.base.errors import require_number
+from gradientdice.dice.saddle import Solver
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.behavior import (
     Episodes,
@@ -38,10 +38,10 @@ from gradientdice.estimators.behavior import (
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
 from gradientdice.estimators.needs import require_discounted
 from gradientdice.estimators.trajectory.step_weights import StepWeights
-from gradientdice.inference.evidence import Evidence
-from gradientdice.inference.influence import Influence
+from gradientdice.log.transitions import Transitions
 from gradientdice.problem.problem import Problem
-from gradientdice.solvers.saddle import Solver
+from gradientdice.statistics.evidence import Evidence
+from gradientdice.statistics.influence import Influence
 
 # The share of the discounted time that may be missing before the verdict says so.
 MISSING_TIME = 0.01

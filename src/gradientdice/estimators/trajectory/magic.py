@@ -27,18 +27,18 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize, nnls
 
-from gradientdice.data.units import Units
-from gradientdice.errors import InputError, require_count, require_number
+from gradientdice.base.errors import InputError, require_count, require_number
+from gradientdice.dice.saddle import Solver
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.behavior import behavior_notes, require_behavior
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
 from gradientdice.estimators.doubly_robust.cross_fitted_q import CrossFittedQ
 from gradientdice.estimators.trajectory.doubly_robust import bootstrap_notes, step_weights
 from gradientdice.estimators.trajectory.step_weights import StepWeights
-from gradientdice.inference.evidence import Evidence
-from gradientdice.inference.influence import centred_shares
+from gradientdice.log.units import Units
 from gradientdice.problem.problem import Problem, describe
-from gradientdice.solvers.saddle import Solver
+from gradientdice.statistics.evidence import Evidence
+from gradientdice.statistics.influence import centred_shares
 
 # By what share the blend's objective may be lowered still.
 BLEND_TOLERANCE = 1e-6

@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.estimators.behavior import Episodes
 
 

@@ -22,19 +22,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gradientdice.errors import InputError, require_count, require_number
+from gradientdice.base.errors import InputError, require_count, require_number
+from gradientdice.dice.closed_form import ClosedForm, whitening
+from gradientdice.dice.saddle import Solver
+from gradientdice.dice.solution import Solution
+from gradientdice.dice.status import Status
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.minimax.mql import CONSTANT_OUTSIDE
 from gradientdice.estimators.saddle.estimator import misfit_notes
 from gradientdice.estimators.value.lstdq import same_flow
 from gradientdice.functions.mlp import MLP
-from gradientdice.inference.evidence import Evidence
-from gradientdice.inference.influence import influence
 from gradientdice.problem.problem import Problem, describe
-from gradientdice.solvers.closed_form import ClosedForm, whitening
-from gradientdice.solvers.saddle import Solver
-from gradientdice.solvers.solution import Solution
-from gradientdice.solvers.status import Status
+from gradientdice.statistics.evidence import Evidence
+from gradientdice.statistics.influence import influence
 
 # Iterates that have grown so much against the first are on their way to infinity.
 LARGEST_GROWTH = 1e12
@@ -141,16 +141,16 @@ class FQE:
 
     def _networks(self, problem: Problem) -> Answer:
         """The mean of several networks, without an interval."""
+        from gradientdice.dice.stochastic.fitted_q import FittedQ, member_seeds
+        from gradientdice.dice.stochastic.network_source import NetworkSource
         from gradientdice.estimators.doubly_robust.network_scores import (
             average_reward,
             expected_output,
             scored_q,
+            simulated_discount,
             value_bounds,
             without_level,
         )
-        from gradientdice.estimators.model.returns import simulated_discount
-        from gradientdice.solvers.stochastic.fitted_q import FittedQ, member_seeds
-        from gradientdice.solvers.stochastic.network_source import NetworkSource
 
         functions, seed = problem.functions, problem.seed
         assert isinstance(functions, MLP)

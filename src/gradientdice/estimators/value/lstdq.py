@@ -14,15 +14,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from gradientdice.errors import require_number
+from gradientdice.base.errors import require_number
+from gradientdice.dice.closed_form import ClosedForm
+from gradientdice.dice.saddle import Solver
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.needs import require_linear_functions
 from gradientdice.estimators.saddle.dual_dice import DualDICE
 from gradientdice.estimators.saddle.estimator import linear_answer
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.problem.problem import Problem
-from gradientdice.solvers.closed_form import ClosedForm
-from gradientdice.solvers.saddle import Solver
 
 
 @dataclass(frozen=True)

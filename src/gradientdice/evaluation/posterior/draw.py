@@ -9,25 +9,25 @@ from typing import Any, Protocol, overload
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.effort import Effort, require_effort
-from gradientdice.errors import InputError, require_choice, require_count, require_number
-from gradientdice.estimators.doubly_robust.automatic import Automatic
-from gradientdice.estimators.doubly_robust.search import searching
+from gradientdice.base.effort import Effort, require_effort
+from gradientdice.base.errors import InputError, require_choice, require_count, require_number
+from gradientdice.base.progress import tracked
+from gradientdice.default.automatic import Automatic
+from gradientdice.default.search import searching
 from gradientdice.evaluation.evaluate import evaluate_problem
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.posterior.result import Posterior, PosteriorRanking
 from gradientdice.functions import MLP, Functions
-from gradientdice.inference.posterior.dirichlet import DirichletModel
-from gradientdice.inference.posterior.features import FeatureDraws
-from gradientdice.inference.posterior.linearised import LinearisedDraws
-from gradientdice.inference.posterior.table import TableDraws
-from gradientdice.inference.posterior.units import Drawn, GammaWeights, WeightedCells
-from gradientdice.inference.small_samples import interval_shares
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import DiscretePolicy, Policy, TabularPolicy
 from gradientdice.problem.entrance import explained_starts
 from gradientdice.problem.problem import Problem
-from gradientdice.progress import tracked
+from gradientdice.statistics.posterior.dirichlet import DirichletModel
+from gradientdice.statistics.posterior.features import FeatureDraws
+from gradientdice.statistics.posterior.linearised import LinearisedDraws
+from gradientdice.statistics.posterior.table import TableDraws
+from gradientdice.statistics.posterior.units import Drawn, GammaWeights, WeightedCells
+from gradientdice.statistics.small_samples import interval_shares
 
 # A batch of draws has no more numbers than this in one array: some tens of megabytes.
 BATCH_NUMBERS = 4_000_000

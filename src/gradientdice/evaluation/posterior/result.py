@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.errors import InputError, require_number
-from gradientdice.inference.checks import Verdict, because, named_reasons, worst_verdict
-from gradientdice.inference.intervals import require_confidence
+from gradientdice.base.errors import InputError, require_number
+from gradientdice.statistics.checks import Verdict, because, named_reasons, worst_verdict
+from gradientdice.statistics.intervals import require_confidence
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,13 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.effort import Effort, require_effort
-from gradientdice.errors import InputError, require_choice, require_count, require_number, starts_missing
+from gradientdice.base.effort import Effort, require_effort
+from gradientdice.base.errors import InputError, require_choice, require_count, require_number, starts_missing
+from gradientdice.default.search import MODEL_FOLDS, searching
 from gradientdice.estimators.behavior import behavior_notes, importance_ratios, ratio_cautions, require_behavior
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
-from gradientdice.estimators.doubly_robust.search import MODEL_FOLDS, searching
 from gradientdice.estimators.returns.doubly_robust import doubly_robust_function
 from gradientdice.estimators.returns.episodes import EpisodeReturns, UnknownTotals
 from gradientdice.estimators.returns.points import StepFunction, places, representative
@@ -21,9 +20,10 @@ from gradientdice.estimators.returns.table_paths import TablePaths, table_cells
 from gradientdice.estimators.trajectory.step_weights import StepWeights
 from gradientdice.evaluation.returns.result import ReturnDistribution
 from gradientdice.evaluation.returns.trust import FEWEST, Simulated, simulated_evidence, weighted_checks
-from gradientdice.inference.intervals import require_confidence
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 from gradientdice.problem.problem import Problem
+from gradientdice.statistics.intervals import require_confidence
 
 NAME = "return_distribution"
 # Paths from the starts of a table: the noise of the simulation is then below a hundredth.
@@ -230,7 +230,7 @@ def _simulated(
 def _in_a_model(problem: Problem, discount: float, horizon: int | None) -> Simulated:
     """Returns of paths in the learned dynamics that the default estimator's answer rests on."""
     # JAX is imported when a model is learned, not with the package.
-    from gradientdice.estimators.model.return_paths import model_returns
+    from gradientdice.default.model.return_paths import model_returns
 
     folds = problem.folds(FOLDS).coarser(MODEL_FOLDS)
     found = model_returns(problem, discount, horizon, problem.effort, folds)

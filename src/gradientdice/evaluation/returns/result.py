@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from gradientdice.arrays import as_floats
-from gradientdice.errors import InputError, require_choice, require_number
+from gradientdice.base.arrays import as_floats
+from gradientdice.base.errors import InputError, require_choice, require_number
 from gradientdice.estimators.returns.points import StepFunction, monotone
-from gradientdice.inference.checks import Check, Verdict, because, reasons, worst, worst_verdict
+from gradientdice.statistics.checks import Check, Verdict, because, reasons, worst, worst_verdict
 
 if TYPE_CHECKING:
     import pandas as pd

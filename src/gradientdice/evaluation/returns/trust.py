@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
+from gradientdice.default.automatic import Automatic
 from gradientdice.estimators.answer import Answer, Estimator
-from gradientdice.estimators.doubly_robust.automatic import Automatic
 from gradientdice.estimators.returns.points import StepFunction
 from gradientdice.estimators.trajectory.doubly_robust import WDR
 from gradientdice.estimators.trajectory.importance import WIS
@@ -17,9 +17,9 @@ from gradientdice.evaluation.assumptions import ROW_TESTS, assumption_checks, en
 from gradientdice.evaluation.estimate import NO_RATIO, Estimate
 from gradientdice.evaluation.evaluate import evaluate_problem
 from gradientdice.evaluation.interval import ErrorShares, Intervals
-from gradientdice.inference.checks import Check, above, below
-from gradientdice.inference.evidence import Evidence
 from gradientdice.problem.problem import Problem
+from gradientdice.statistics.checks import Check, above, below
+from gradientdice.statistics.evidence import Evidence
 
 # Below ENOUGH weighted episodes' worth of the policy's own a quantile is hardly known; below FEWEST a handful of
 # episodes decides all of it, and it may be wrong by any factor.

@@ -13,21 +13,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradientdice.data.scan.passes import Sums
-from gradientdice.errors import InputError
-from gradientdice.estimators.doubly_robust.automatic import Automatic
+from gradientdice.base.errors import InputError
+from gradientdice.default.automatic import Automatic
 from gradientdice.evaluation.baseline import UNSEEN, CutEpisodes
 from gradientdice.evaluation.interval import Intervals, room_beside
 from gradientdice.evaluation.scan.questions import BehaviorSide
 from gradientdice.functions import Tabular
-from gradientdice.inference.room import Room
-from gradientdice.inference.scan.scorers import ProcessScorer
-from gradientdice.inference.scan.seen import SeenBehavior
-from gradientdice.inference.units import KNOWN_STARTS
+from gradientdice.log.scanning.passes import Sums
 from gradientdice.policies import DiscretePolicy
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.scan.asked import Asked
 from gradientdice.problem.scan.process import without_actions
+from gradientdice.statistics.room import Room
+from gradientdice.statistics.scan.scorers import ProcessScorer
+from gradientdice.statistics.scan.seen import SeenBehavior
+from gradientdice.statistics.units import KNOWN_STARTS
 
 
 @dataclass(frozen=True, eq=False)

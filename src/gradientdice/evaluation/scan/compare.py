@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
+from gradientdice.default.automatic import Automatic
 from gradientdice.estimators.answer import Estimator
-from gradientdice.estimators.doubly_robust.automatic import Automatic
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
 from gradientdice.estimators.saddle.estimator import Answering, linear_form
 from gradientdice.evaluation.comparison import (
@@ -23,9 +23,9 @@ from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.scan.evaluate import evaluate_scanned, require_scannable
 from gradientdice.evaluation.scan.questions import Question
 from gradientdice.evaluation.scan.searched import require_default
-from gradientdice.inference.bellman import bellman_judge
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.scan.asked import Asked
+from gradientdice.statistics.bellman import bellman_judge
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
+from gradientdice.default.automatic import Automatic
+from gradientdice.dice.closed_form import ClosedForm
 from gradientdice.estimators.answer import Estimator
-from gradientdice.estimators.doubly_robust.automatic import Automatic
 from gradientdice.estimators.saddle.estimator import SaddleEstimator
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.estimators.value.lstdq import LSTDQ
@@ -20,7 +21,6 @@ from gradientdice.evaluation.scan.table import table_estimates, table_of
 from gradientdice.functions import MLP, LinearFunctions, Tabular
 from gradientdice.policies import TabularPolicy
 from gradientdice.problem.scan.asked import Asked
-from gradientdice.solvers.closed_form import ClosedForm
 
 
 def evaluate_scanned(questions: Sequence[Question], intervals: Intervals, solver: Any = None) -> ScannedEstimates:
@@ -56,8 +56,8 @@ def require_scannable(estimator: Estimator) -> None:
 
 def _learned(question: Question, intervals: Intervals, solver: Any) -> Estimate:
     # Training needs JAX.
+    from gradientdice.dice.stochastic.primal_dual import PrimalDual
     from gradientdice.evaluation.scan.learned import learned_estimate
-    from gradientdice.solvers.stochastic.primal_dual import PrimalDual
 
     if not isinstance(solver, PrimalDual):
         raise InputError(

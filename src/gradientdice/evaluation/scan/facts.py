@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gradientdice.data.scan.passes import Sums
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
+from gradientdice.base.provenance import provenance
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.evaluation.assumptions import ROW_TESTS, assumption_checks, enough_observations, repeats
 from gradientdice.evaluation.difference import Compared
@@ -27,23 +27,23 @@ from gradientdice.evaluation.later import Later
 from gradientdice.evaluation.scan.behavior import knows_behavior
 from gradientdice.evaluation.scan.questions import BehaviorSide, Columns, Question, ScannedEstimates, Scored
 from gradientdice.functions import LinearFunctions
-from gradientdice.inference.behavior import BehaviorValue
-from gradientdice.inference.checks import Check
-from gradientdice.inference.diagnostics import diagnose_mass
-from gradientdice.inference.influence import Influence
-from gradientdice.inference.intervals import NormalInterval
-from gradientdice.inference.joint_shares import NOTHING, JointShares
-from gradientdice.inference.mass import MassSums
-from gradientdice.inference.movement import Movement, mean_movements
-from gradientdice.inference.possible import PossibleRange
-from gradientdice.inference.scan.scorers import Scorer
-from gradientdice.inference.scan.seen import SeenBehavior
-from gradientdice.inference.share_sums import POWERS, ShareSums
-from gradientdice.inference.sources import SummedSources
-from gradientdice.inference.units import KNOWN_STARTS
+from gradientdice.log.scanning.passes import Sums
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.scan.asked import Asked
-from gradientdice.provenance import provenance
+from gradientdice.statistics.behavior import BehaviorValue
+from gradientdice.statistics.checks import Check
+from gradientdice.statistics.diagnostics import diagnose_mass
+from gradientdice.statistics.influence import Influence
+from gradientdice.statistics.intervals import NormalInterval
+from gradientdice.statistics.joint_shares import NOTHING, JointShares
+from gradientdice.statistics.mass import MassSums
+from gradientdice.statistics.movement import Movement, mean_movements
+from gradientdice.statistics.possible import PossibleRange
+from gradientdice.statistics.scan.scorers import Scorer
+from gradientdice.statistics.scan.seen import SeenBehavior
+from gradientdice.statistics.share_sums import POWERS, ShareSums
+from gradientdice.statistics.sources import SummedSources
+from gradientdice.statistics.units import KNOWN_STARTS
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gradientdice.default.automatic import Automatic
+from gradientdice.dice.closed_form import ClosedForm, require_linear
 from gradientdice.estimators.answer import Answer
-from gradientdice.estimators.doubly_robust.automatic import Automatic
 from gradientdice.estimators.saddle.estimator import FEATURES_ASSUMED, fit_answer
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.estimators.value.lstdq import LSTDQ, same_flow
@@ -18,9 +19,6 @@ from gradientdice.evaluation.scan.facts import SampleTests, Seen, alike_starts, 
 from gradientdice.evaluation.scan.questions import Columns, Question, ScannedEstimates
 from gradientdice.evaluation.scan.score import scored_by_pass
 from gradientdice.functions import LinearFunctions
-from gradientdice.inference.influence import Influence
-from gradientdice.inference.misfit import bellman_misfit
-from gradientdice.inference.scan.scorers import LinearScorer, Scorer
 from gradientdice.policies import StatePolicy
 from gradientdice.problem.absorbing import ABSORBING_SHARE
 from gradientdice.problem.entrance import explained_starts
@@ -29,7 +27,9 @@ from gradientdice.problem.problem import Problem, describe
 from gradientdice.problem.scan.asked import largest_reward
 from gradientdice.problem.scan.first import ByDiscount, first_sums
 from gradientdice.problem.scan.moments import BatchFeatures, batch_features, finished_moments, moment_pass
-from gradientdice.solvers.closed_form import ClosedForm, require_linear
+from gradientdice.statistics.influence import Influence
+from gradientdice.statistics.misfit import bellman_misfit
+from gradientdice.statistics.scan.scorers import LinearScorer, Scorer
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,24 +10,24 @@ import jax
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.data.scan.parts import Batch
-from gradientdice.data.scan.passes import Sums
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
+from gradientdice.dice.stochastic.feed import Feed
+from gradientdice.dice.stochastic.fits import NO_INTERVAL, as_solution, judged, train
+from gradientdice.dice.stochastic.network import predict
+from gradientdice.dice.stochastic.primal_dual import PrimalDual
+from gradientdice.dice.stochastic.scanned import scanned_setup
 from gradientdice.estimators.answer import Answer
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.scan.facts import estimate_without_interval
 from gradientdice.functions.mlp import MLP
-from gradientdice.inference.evidence import Evidence
-from gradientdice.inference.mass import MassSums
+from gradientdice.log.scanning.parts import Batch
+from gradientdice.log.scanning.passes import Sums
+from gradientdice.log.transitions import Transitions
 from gradientdice.problem.scan.asked import Asked
 from gradientdice.problem.scan.facts import FactsCounter, FactsPass
-from gradientdice.solvers.stochastic.feed import Feed
-from gradientdice.solvers.stochastic.fits import NO_INTERVAL, as_solution, judged, train
-from gradientdice.solvers.stochastic.network import predict
-from gradientdice.solvers.stochastic.primal_dual import PrimalDual
-from gradientdice.solvers.stochastic.scanned import scanned_setup
+from gradientdice.statistics.evidence import Evidence
+from gradientdice.statistics.mass import MassSums
 
 
 def learned_estimate(asked: Asked, estimator: Any, intervals: Intervals, solver: PrimalDual) -> Estimate:

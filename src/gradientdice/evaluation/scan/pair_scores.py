@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.data.scan.parts import Batch
-from gradientdice.data.scan.passes import Sums
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import starts_missing
-from gradientdice.estimators.doubly_robust.linear_pair import LinearPair, predictions
-from gradientdice.inference.scan.scorers import RowScores
+from gradientdice.base.errors import starts_missing
+from gradientdice.default.linear_pair import LinearPair, predictions
+from gradientdice.log.scanning.parts import Batch
+from gradientdice.log.scanning.passes import Sums
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import StatePolicy
 from gradientdice.problem.absorbing import row_share
 from gradientdice.problem.scan.facts import COLUMNS, FactsCounter, FactsPass
 from gradientdice.problem.scan.moments import BatchFeatures
+from gradientdice.statistics.scan.scorers import RowScores
 
 
 @dataclass(frozen=True, eq=False)

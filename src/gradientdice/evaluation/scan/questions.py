@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gradientdice.data.scan.passes import Sums
 from gradientdice.estimators.answer import Estimator
 from gradientdice.evaluation.difference import Compared
 from gradientdice.evaluation.estimate import Estimate
-from gradientdice.inference.joint_shares import NOTHING, JointShares, Pair
-from gradientdice.inference.mass import MassSums
-from gradientdice.inference.room import Room
-from gradientdice.inference.scan.scorers import Scorer
-from gradientdice.inference.scan.seen import SeenBehavior
+from gradientdice.log.scanning.passes import Sums
 from gradientdice.policies import StatePolicy
 from gradientdice.problem.scan.asked import Asked
+from gradientdice.statistics.joint_shares import NOTHING, JointShares, Pair
+from gradientdice.statistics.mass import MassSums
+from gradientdice.statistics.room import Room
+from gradientdice.statistics.scan.scorers import Scorer
+from gradientdice.statistics.scan.seen import SeenBehavior
 
 
 @dataclass(frozen=True, eq=False)

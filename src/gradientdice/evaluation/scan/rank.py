@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gradientdice.data.files.reading import as_path
-from gradientdice.data.scan.passes import Run
-from gradientdice.errors import InputError
-from gradientdice.estimators.doubly_robust.automatic import Automatic
+from gradientdice.base.errors import InputError
+from gradientdice.default.automatic import Automatic
 from gradientdice.evaluation.difference import Compared
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.ranking import BEHAVIOR, Ranking
 from gradientdice.evaluation.scan.evaluate import evaluate_scanned
 from gradientdice.evaluation.scan.questions import Question
+from gradientdice.log.files.reading import as_path
+from gradientdice.log.scanning.passes import Run
 from gradientdice.problem.scan.asked import Asked
 
 

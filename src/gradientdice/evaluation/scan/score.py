@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gradientdice.data.scan.passes import Sums
 from gradientdice.evaluation.scan.questions import Columns, Scored
-from gradientdice.inference.scan.score_pass import ScorePass, joint_shares, mass_sums
+from gradientdice.log.scanning.passes import Sums
 from gradientdice.problem.scan.asked import Asked, share_unit
+from gradientdice.statistics.scan.score_pass import ScorePass, joint_shares, mass_sums
 
 
 def scored_by_pass(

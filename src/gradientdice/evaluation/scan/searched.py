@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gradientdice.data.scan.spill import Spill
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
+from gradientdice.default.automatic import Automatic
+from gradientdice.default.learners import learners_for
+from gradientdice.default.linear_pair import predictions
+from gradientdice.default.search import FunctionSearch, search_functions
 from gradientdice.estimators.answer import Answer, Estimator
-from gradientdice.estimators.doubly_robust.automatic import Automatic
-from gradientdice.estimators.doubly_robust.learners import learners_for
-from gradientdice.estimators.doubly_robust.linear_pair import predictions
-from gradientdice.estimators.doubly_robust.search import FunctionSearch, search_functions
 from gradientdice.evaluation.assumptions import ROW_TESTS, assumption_checks
 from gradientdice.evaluation.finish import with_evidence
 from gradientdice.evaluation.interval import Intervals
@@ -29,12 +27,14 @@ from gradientdice.evaluation.scan.facts import Seen, alike_starts, moved, scanne
 from gradientdice.evaluation.scan.pair_scores import PairPass, PairRows, PairScorer
 from gradientdice.evaluation.scan.questions import Columns, Question, ScannedEstimates
 from gradientdice.evaluation.scan.score import scored_by_pass
-from gradientdice.inference.room import margin
+from gradientdice.log.scanning.spill import Spill
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 from gradientdice.problem.entrance import explained_starts
 from gradientdice.problem.problem import Problem, table_for
 from gradientdice.problem.scan.asked import Asked, largest_reward
 from gradientdice.problem.scan.first import Make, first_sums
+from gradientdice.statistics.room import margin
 
 
 def is_searched(asked: Asked) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gradientdice.data.scan.passes import Sums
 from gradientdice.estimators.answer import Answer
 from gradientdice.evaluation.finish import with_evidence
 from gradientdice.evaluation.interval import Intervals
@@ -18,11 +17,7 @@ from gradientdice.evaluation.scan.facts import SampleTests, Seen, alike_starts, 
 from gradientdice.evaluation.scan.questions import BehaviorSide, Columns, Question, ScannedEstimates, Scored
 from gradientdice.evaluation.scan.score import scored_by_pass
 from gradientdice.functions import Tabular
-from gradientdice.inference.movement import movements
-from gradientdice.inference.scan.counted_scores import counted_pairs, counted_shares
-from gradientdice.inference.scan.pair_pass import PairPass, pair_sums
-from gradientdice.inference.scan.scorers import TableScorer
-from gradientdice.inference.unlogged import Repeats
+from gradientdice.log.scanning.passes import Sums
 from gradientdice.policies import SamplingPolicy, TabularPolicy
 from gradientdice.problem.entrance import explained_starts
 from gradientdice.problem.problem import LARGEST_TABLE, Problem
@@ -33,6 +28,11 @@ from gradientdice.problem.scan.counted import CountedLog
 from gradientdice.problem.scan.counts import CountPass, counted_log
 from gradientdice.problem.scan.extent import ExtentPass
 from gradientdice.problem.scan.first import first_sums
+from gradientdice.statistics.movement import movements
+from gradientdice.statistics.scan.counted_scores import counted_pairs, counted_shares
+from gradientdice.statistics.scan.pair_pass import PairPass, pair_sums
+from gradientdice.statistics.scan.scorers import TableScorer
+from gradientdice.statistics.unlogged import Repeats
 
 
 def table_of(asked: Asked) -> Tabular | None:

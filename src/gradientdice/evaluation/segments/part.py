@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from gradientdice.inference.influence import Influence
+from gradientdice.statistics.influence import Influence
 
 
 @dataclass(frozen=True, eq=False)

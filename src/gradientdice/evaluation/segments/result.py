@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gradientdice.evaluation.estimate import Estimate
-from gradientdice.inference.checks import Verdict, because
+from gradientdice.statistics.checks import Verdict, because
 
 if TYPE_CHECKING:
     import pandas as pd

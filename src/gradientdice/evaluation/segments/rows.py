@@ -14,19 +14,19 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
+from gradientdice.default.automatic import Automatic
+from gradientdice.default.ridge_scores import ridge_scores
+from gradientdice.default.search import FunctionSearch
 from gradientdice.estimators.answer import Answer, Estimator
-from gradientdice.estimators.doubly_robust.automatic import Automatic
 from gradientdice.estimators.doubly_robust.combine import combine
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
-from gradientdice.estimators.doubly_robust.ridge_scores import ridge_scores
-from gradientdice.estimators.doubly_robust.search import FunctionSearch
 from gradientdice.evaluation.segments.part import Group, Part
 from gradientdice.evaluation.segments.searched import searched_log
-from gradientdice.inference.influence import Influence
-from gradientdice.inference.scores import HeldOut
+from gradientdice.log.transitions import Transitions
 from gradientdice.problem.problem import Problem
+from gradientdice.statistics.influence import Influence
+from gradientdice.statistics.scores import HeldOut
 
 
 def row_parts(problem: Problem, estimator: Estimator, answer: Answer, group: Group) -> tuple[Part, Part]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.estimators.doubly_robust.search import CACHE_BYTES, CHUNK_BYTES, FunctionSearch
+from gradientdice.default.search import CACHE_BYTES, CHUNK_BYTES, FunctionSearch
+from gradientdice.log.transitions import Transitions
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.stream import LogDesign
 

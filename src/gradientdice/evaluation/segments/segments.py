@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gradientdice.arrays import as_array
-from gradientdice.data.transitions import Transitions
-from gradientdice.effort import Effort, require_effort
-from gradientdice.errors import InputError, first_bad_row, require_choice, starts_missing
+from gradientdice.base.arrays import as_array
+from gradientdice.base.effort import Effort, require_effort
+from gradientdice.base.errors import InputError, first_bad_row, require_choice, starts_missing
+from gradientdice.default.search import searching
+from gradientdice.dice.saddle import SaddleObjective
 from gradientdice.estimators.answer import Estimator
-from gradientdice.estimators.doubly_robust.search import searching
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.estimators import chosen_estimator
 from gradientdice.evaluation.finish import finish
@@ -22,15 +22,15 @@ from gradientdice.evaluation.segments.result import Segment, Segments
 from gradientdice.evaluation.segments.rows import quotient, row_parts
 from gradientdice.evaluation.segments.starts import start_parts
 from gradientdice.functions import Functions
-from gradientdice.inference.checks import Verdict, worst_verdict
-from gradientdice.inference.influence import Influence
-from gradientdice.inference.intervals import require_confidence
-from gradientdice.inference.small_samples import interval_shares
-from gradientdice.inference.units import ENOUGH
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 from gradientdice.problem.entrance import explained_starts
 from gradientdice.problem.problem import Problem
-from gradientdice.solvers.saddle import SaddleObjective
+from gradientdice.statistics.checks import Verdict, worst_verdict
+from gradientdice.statistics.influence import Influence
+from gradientdice.statistics.intervals import require_confidence
+from gradientdice.statistics.small_samples import interval_shares
+from gradientdice.statistics.units import ENOUGH
 
 # Every group is solved for by itself, and a label per row is a mistake.
 MOST_GROUPS = 200

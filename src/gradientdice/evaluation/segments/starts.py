@@ -14,22 +14,22 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
+from gradientdice.default.automatic import Automatic
+from gradientdice.default.ridge_scores import ridge_scores
+from gradientdice.default.search import FunctionSearch
+from gradientdice.dice.closed_form import ClosedForm
+from gradientdice.dice.saddle import SaddleObjective
 from gradientdice.estimators.answer import Answer, Estimator
-from gradientdice.estimators.doubly_robust.automatic import Automatic
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
-from gradientdice.estimators.doubly_robust.ridge_scores import ridge_scores
-from gradientdice.estimators.doubly_robust.search import FunctionSearch
 from gradientdice.estimators.saddle.estimator import Answering, linear_form
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.evaluation.segments.part import Group, Part, weighted_mean
 from gradientdice.evaluation.segments.searched import searched_log
-from gradientdice.inference.influence import Influence, centred_shares, influence
+from gradientdice.log.transitions import Transitions
 from gradientdice.problem.moments import mean_start
 from gradientdice.problem.problem import Problem
-from gradientdice.solvers.closed_form import ClosedForm
-from gradientdice.solvers.saddle import SaddleObjective
+from gradientdice.statistics.influence import Influence, centred_shares, influence
 
 
 def start_parts(problem: Problem, estimator: Estimator, answer: Answer, groups: Sequence[Group]) -> list[Part]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradientdice.extras import optional
+from gradientdice.base.extras import optional
 
 if TYPE_CHECKING:
     from gradientdice.evaluation.watching.watch import Watch

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.effort import Effort, require_effort
-from gradientdice.errors import InputError, require_count, require_flag, require_number
+from gradientdice.base.effort import Effort, require_effort
+from gradientdice.base.errors import InputError, require_count, require_flag, require_number
 from gradientdice.evaluation.evaluate import evaluate
-from gradientdice.inference.checks import Verdict
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies.adapters import policy as as_policy
+from gradientdice.statistics.checks import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gradientdice.estimators import GradientDICE
+from gradientdice.dice.closed_form import solve
+from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.experiments.boyan.grid import (
     DATA_DIST,
     PAPER,
@@ -20,7 +21,6 @@ from gradientdice.experiments.boyan.grid import (
 from gradientdice.experiments.boyan.run import Tables, stack_curves
 from gradientdice.experiments.frames import column, groups, records, rows_where
 from gradientdice.problem.moments import Moments
-from gradientdice.solvers.closed_form import solve
 
 CASE = ("study", "representation", "learner", "init", "norm_penalty", "discount")
 TUNED = ("learning_rate", "ridge")

@@ -15,15 +15,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gradientdice.estimators import DualDICE, GenDICE, GradientDICE
+from gradientdice.dice.stochastic.cases import case_numbers, group_cases
+from gradientdice.dice.stochastic.initial import ConstantInit, Init, UniformInit
+from gradientdice.dice.stochastic.linear import LinearClass
+from gradientdice.dice.stochastic.parts import Group
+from gradientdice.dice.stochastic.primal_dual import PrimalDual
+from gradientdice.dice.stochastic.recorders import RatioError
+from gradientdice.dice.stochastic.sources import MDPSource
+from gradientdice.estimators.saddle.dual_dice import DualDICE
+from gradientdice.estimators.saddle.gen_dice import GenDICE
+from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.mdp import TabularMDP, boyan_chain, boyan_features, pair_features
-from gradientdice.solvers.stochastic.cases import case_numbers, group_cases
-from gradientdice.solvers.stochastic.initial import ConstantInit, Init, UniformInit
-from gradientdice.solvers.stochastic.linear import LinearClass
-from gradientdice.solvers.stochastic.parts import Group
-from gradientdice.solvers.stochastic.primal_dual import PrimalDual
-from gradientdice.solvers.stochastic.recorders import RatioError
-from gradientdice.solvers.stochastic.sources import MDPSource
 
 Representation = Literal["tabular", "linear"]
 Learner = GradientDICE | GenDICE | DualDICE

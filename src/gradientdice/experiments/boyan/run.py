@@ -10,7 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gradientdice.estimators import GradientDICE
+from gradientdice.base.progress import working
+from gradientdice.base.provenance import provenance
+from gradientdice.dice.closed_form import solve
+from gradientdice.dice.status import Status
+from gradientdice.dice.stochastic.grid import run_groups
+from gradientdice.dice.stochastic.initial import UniformInit
+from gradientdice.dice.stochastic.learner import replay
+from gradientdice.dice.stochastic.linear import LinearClass
+from gradientdice.dice.stochastic.plan import Plan
+from gradientdice.dice.stochastic.primal_dual import PrimalDual
+from gradientdice.dice.stochastic.sources import MDPSource
+from gradientdice.dice.stochastic.training import Outcome
+from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.experiments.boyan.grid import (
     DATA_DIST,
     DISCOUNTS,
@@ -27,18 +39,6 @@ from gradientdice.experiments.boyan.grid import (
 from gradientdice.experiments.frames import groups
 from gradientdice.experiments.store import ResultStore
 from gradientdice.problem.moments import Moments
-from gradientdice.progress import working
-from gradientdice.provenance import provenance
-from gradientdice.solvers.closed_form import solve
-from gradientdice.solvers.status import Status
-from gradientdice.solvers.stochastic.grid import run_groups
-from gradientdice.solvers.stochastic.initial import UniformInit
-from gradientdice.solvers.stochastic.learner import replay
-from gradientdice.solvers.stochastic.linear import LinearClass
-from gradientdice.solvers.stochastic.plan import Plan
-from gradientdice.solvers.stochastic.primal_dual import PrimalDual
-from gradientdice.solvers.stochastic.sources import MDPSource
-from gradientdice.solvers.stochastic.training import Outcome
 
 CLOSED_FORM_POINTS = 20
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import DiscretePolicy, SamplingPolicy
 
 State = np.ndarray

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from gradientdice.base.provenance import provenance
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.experiments.continuous.environments import ENVIRONMENTS
 from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.searched import searched_answers
 from gradientdice.experiments.store import ResultStore
-from gradientdice.inference.flow import flow_residuals
 from gradientdice.problem.problem import Problem
-from gradientdice.provenance import provenance
+from gradientdice.statistics.flow import flow_residuals
 
 DISCOUNTS = (0.9, 0.95, 0.99)
 CONFIDENCE = 0.95

@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.effort import Effort
+from gradientdice.base.effort import Effort
+from gradientdice.default.learners import learners_for
+from gradientdice.default.model.rollouts import ModelRollouts, model_values
+from gradientdice.default.search import search_functions, searching
 from gradientdice.estimators.answer import Answer, Estimator
-from gradientdice.estimators.doubly_robust.learners import learners_for
-from gradientdice.estimators.doubly_robust.search import search_functions, searching
-from gradientdice.estimators.model.rollouts import ModelRollouts, model_values
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.estimators.value.fqe import FQE
 from gradientdice.evaluation.estimate import Estimate
@@ -23,10 +22,11 @@ from gradientdice.experiments.control.previous import PreviousDefault, SpanningI
 from gradientdice.functions import Functions
 from gradientdice.functions.kernel import RandomFourier
 from gradientdice.functions.mlp import MLP
-from gradientdice.inference.improvement import Improvement, improvement
-from gradientdice.inference.small_samples import interval_shares
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 from gradientdice.problem.problem import Problem
+from gradientdice.statistics.improvement import Improvement, improvement
+from gradientdice.statistics.small_samples import interval_shares
 
 CONFIDENCE = 0.95
 # Moderate: a bandwidth of 1 in standardised inputs, and as many features as solve within seconds at 10⁵ rows.

@@ -15,7 +15,7 @@ from gradientdice.experiments.control.tasks import TASKS
 from gradientdice.experiments.control.truth import truths
 from gradientdice.experiments.frames import column, groups, records, rows_where
 from gradientdice.experiments.markdown import number, table
-from gradientdice.inference.checks import Verdict
+from gradientdice.statistics.checks import Verdict
 
 HALVES = {"report": "kept for the report", "develop": "developed on"}
 POOLED = (

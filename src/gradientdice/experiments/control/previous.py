@@ -17,21 +17,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import norm
 
-from gradientdice.data.transitions import Transitions
+from gradientdice.default.automatic import fit_evidence
+from gradientdice.dice.saddle import Solver
 from gradientdice.estimators.answer import Answer, refuse_solver
-from gradientdice.estimators.doubly_robust.automatic import fit_evidence
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS, cross_fit
 from gradientdice.estimators.doubly_robust.drl import doubly_robust_answer
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.functions.kernel import RandomFourier
-from gradientdice.inference.bellman import KernelBellmanLoss
-from gradientdice.inference.intervals import independent_shares, standard_error
-from gradientdice.inference.share_sums import Samples
-from gradientdice.inference.skew_interval import SkewInterval
-from gradientdice.inference.small_samples import interval_shares
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy, SamplingPolicy
 from gradientdice.problem.problem import Problem
-from gradientdice.solvers.saddle import Solver
+from gradientdice.statistics.bellman import KernelBellmanLoss
+from gradientdice.statistics.intervals import independent_shares, standard_error
+from gradientdice.statistics.share_sums import Samples
+from gradientdice.statistics.skew_interval import SkewInterval
+from gradientdice.statistics.small_samples import interval_shares
 
 # The settings of version 0.1.
 BANDWIDTHS = (0.25, 0.35, 0.7, 1.4)

@@ -11,9 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from gradientdice.data.datasets import load
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
+from gradientdice.base.provenance import provenance
 from gradientdice.experiments.control.memory import peak_memory
 from gradientdice.experiments.control.methods import NETWORKS, Answered, Method, methods
 from gradientdice.experiments.control.simulate import make_log
@@ -21,7 +20,8 @@ from gradientdice.experiments.control.tasks import TASKS, Task
 from gradientdice.experiments.control.truth import truths
 from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.store import ResultStore
-from gradientdice.provenance import provenance
+from gradientdice.log.formats import load
+from gradientdice.log.transitions import Transitions
 
 SIZES = (1_000, 10_000, 100_000)
 LARGE = 100_000

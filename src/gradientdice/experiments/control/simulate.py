@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.control.actors import draw
 from gradientdice.experiments.control.tasks import ControlPolicy, Task
+from gradientdice.log.transitions import Transitions
 
 # Environments side by side at most. In a log each has at least ten episodes, since its last one is cut.
 BATCH, LEAST_EPISODES = 25, 10

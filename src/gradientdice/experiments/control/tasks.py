@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.experiments.control.actors import (
     Actor,
     mixed_choices,

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save_file
 
-from gradientdice.atomic import write_atomically
-from gradientdice.errors import InputError
+from gradientdice.base.atomic import write_atomically
+from gradientdice.base.errors import InputError
 
 FOLDER = Path(__file__).parent / "data"
 EVALUATION_EPISODES = 20

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from gradientdice.atomic import write_atomically
+from gradientdice.base.atomic import write_atomically
 from gradientdice.experiments.control.monte_carlo import Mean, mean_value
 from gradientdice.experiments.control.simulate import Chains, run_chains
 from gradientdice.experiments.control.tasks import TASKS, Task

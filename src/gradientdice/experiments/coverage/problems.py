@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
+from gradientdice.log.transitions import Transitions
 from gradientdice.mdp import TabularMDP, boyan_chain, machine_maintenance, threshold_policy
 
 Rng = np.random.Generator

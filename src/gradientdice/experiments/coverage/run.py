@@ -10,27 +10,27 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
-from gradientdice.estimators import GradientDICE
+from gradientdice.base.errors import InputError
+from gradientdice.base.provenance import provenance
+from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.evaluation.evaluate import evaluate
 from gradientdice.experiments.coverage.problems import Problem, problems
 from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.store import ResultStore
 from gradientdice.functions.linear import LinearFeatures
 from gradientdice.functions.tabular import Tabular
-from gradientdice.inference.intervals import (
+from gradientdice.log.transitions import Transitions
+from gradientdice.policies import TabularPolicy
+from gradientdice.problem.problem import Problem as Log
+from gradientdice.statistics.intervals import (
     BootstrapInterval,
     EmpiricalLikelihood,
     IntervalMethod,
     NormalInterval,
 )
-from gradientdice.inference.share_sums import Samples
-from gradientdice.inference.skew_interval import SkewInterval
-from gradientdice.inference.small_samples import interval_shares
-from gradientdice.policies import TabularPolicy
-from gradientdice.problem.problem import Problem as Log
-from gradientdice.provenance import provenance
+from gradientdice.statistics.share_sums import Samples
+from gradientdice.statistics.skew_interval import SkewInterval
+from gradientdice.statistics.small_samples import interval_shares
 
 DISCOUNTS = (0.9, 0.99, 1.0)
 SIZES = (300, 1_000, 3_000, 10_000)

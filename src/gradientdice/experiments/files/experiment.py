@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 import gradientdice as gd
-from gradientdice.data.fields import ARRAYS
 from gradientdice.experiments.files.domains import DOMAINS, Domain
 from gradientdice.experiments.files.exports import Export
 from gradientdice.experiments.files.ways import FORMATS, MISS, NOT_TRUSTED, REFUSED, RIGHT, WAYS, Way
@@ -27,6 +26,7 @@ from gradientdice.experiments.markdown import number, table
 from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.steps import Steps
 from gradientdice.experiments.store import ResultStore
+from gradientdice.log.fields import ARRAYS
 
 WRONG, WORSE, CRASH = "wrong and trusted", "worse deployed", "crash"
 NOT_APPLICABLE = "not applicable"

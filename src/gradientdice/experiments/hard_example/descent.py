@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from gradientdice.estimators import GenDICE, GradientDICE
+from gradientdice.dice.population import population_objective
+from gradientdice.estimators.saddle.gen_dice import GenDICE
+from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.mdp import single_state
-from gradientdice.solvers.population import population_objective
 
 UNIFORM = np.array([[0.5, 0.5]])
 WRONG_POINT = (jnp.zeros(2), jnp.zeros(2), jnp.asarray(-1.0))

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gradientdice.estimators import GenDICE, GradientDICE
+from gradientdice.estimators.saddle.gen_dice import GenDICE
+from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.experiments.frames import groups, kept, records
 from gradientdice.experiments.hard_example.descent import WRONG_POINT, gradient_at, ratio_curvature_at
 from gradientdice.experiments.hard_example.run import Scale

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from gradientdice.estimators import GenDICE, GradientDICE
+from gradientdice.base.provenance import provenance
+from gradientdice.estimators.saddle.gen_dice import GenDICE
+from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.experiments.hard_example.descent import RATE, STEPS, descend
 from gradientdice.experiments.store import ResultStore
-from gradientdice.provenance import provenance
 
 
 @dataclass(frozen=True)

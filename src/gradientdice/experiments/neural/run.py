@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.estimators import GradientDICE
+from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.evaluation.evaluate import evaluate
 from gradientdice.experiments.continuous.environments import pendulum
 from gradientdice.experiments.parallel import fill_parts
@@ -19,6 +18,7 @@ from gradientdice.experiments.reacher import environment as reacher
 from gradientdice.experiments.reacher.protocols import truth as reacher_truth
 from gradientdice.experiments.store import ResultStore
 from gradientdice.functions.mlp import MLP
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 
 CONFIDENCE = 0.95

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from gradientdice.data.transitions import Transitions
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import DiscretePolicy, SamplingPolicy, TabularPolicy
 
 Half = Literal["develop", "report"]

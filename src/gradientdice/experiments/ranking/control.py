@@ -15,11 +15,11 @@ from importlib.resources import files
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.control.actors import mixed_choices, mixed_draws, uniform_choices, uniform_draws
 from gradientdice.experiments.control.simulate import make_log
 from gradientdice.experiments.control.tasks import TASKS, ControlPolicy, Task
 from gradientdice.experiments.ranking.case import BEHAVIOR, COPY, Case, Worth
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import DiscretePolicy, SamplingPolicy
 
 ROWS = 10_000

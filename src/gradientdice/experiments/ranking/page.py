@@ -14,7 +14,7 @@ from gradientdice.experiments.ranking.cases import CASES
 from gradientdice.experiments.ranking.d3rlpy_table import with_d3rlpy
 from gradientdice.experiments.ranking.run import Scale
 from gradientdice.experiments.ranking.summary import METHODS, SELECT, Coverage, Picks, calibration, judged, of_half
-from gradientdice.inference.checks import Verdict
+from gradientdice.statistics.checks import Verdict
 
 KINDS = {"table": "tables", "control": "control tasks"}
 # What is asked for: coverage of 95% intervals, and deployments at the level of 5%.

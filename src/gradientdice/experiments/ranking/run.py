@@ -13,7 +13,6 @@ from typing import Any
 
 import pandas as pd
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.estimators.trajectory.importance import WIS
 from gradientdice.evaluation.interval import whole_interval
 from gradientdice.evaluation.rank import rank
@@ -24,6 +23,7 @@ from gradientdice.experiments.ranking.case import Case
 from gradientdice.experiments.ranking.cases import CASES
 from gradientdice.experiments.ranking.control import CONTROL
 from gradientdice.experiments.store import ResultStore
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import SamplingPolicy
 from gradientdice.problem.problem import Problem
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.ranking.case import BEHAVIOR, COPY, Case, Half, Worth
+from gradientdice.log.transitions import Transitions
 from gradientdice.mdp import TabularMDP, four_rooms
 from gradientdice.mdp.benchmarks.grids import four_rooms_policies
 from gradientdice.mdp.planning import mixed_with_uniform, optimal_q, softmax_policy

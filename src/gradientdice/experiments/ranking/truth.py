@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from gradientdice.atomic import write_atomically
+from gradientdice.base.atomic import write_atomically
 from gradientdice.experiments.control.monte_carlo import horizon
 from gradientdice.experiments.control.simulate import run_chains
 from gradientdice.experiments.control.tasks import TASKS

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import SamplingPolicy
 
 ENVIRONMENT, HORIZON = "Reacher-v5", 50

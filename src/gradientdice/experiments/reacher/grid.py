@@ -11,18 +11,20 @@ from itertools import product
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.estimators import DualDICE, GenDICE, GradientDICE
+from gradientdice.dice.stochastic.cases import Case, case_numbers
+from gradientdice.dice.stochastic.grid import collect, run_groups
+from gradientdice.dice.stochastic.parts import Group
+from gradientdice.dice.stochastic.primal_dual import PrimalDual
+from gradientdice.dice.stochastic.setup import Setup, network_setup
+from gradientdice.dice.stochastic.training import Outcome
+from gradientdice.estimators.saddle.dual_dice import DualDICE
+from gradientdice.estimators.saddle.gen_dice import GenDICE
+from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.experiments.reacher.environment import TARGET_NOISE, Actor, noisy
 from gradientdice.experiments.reacher.protocols import DISCOUNTS, with_restarts
 from gradientdice.functions.mlp import MLP
+from gradientdice.log.transitions import Transitions
 from gradientdice.problem.inputs import network_inputs
-from gradientdice.solvers.stochastic.cases import Case, case_numbers
-from gradientdice.solvers.stochastic.grid import collect, run_groups
-from gradientdice.solvers.stochastic.parts import Group
-from gradientdice.solvers.stochastic.primal_dual import PrimalDual
-from gradientdice.solvers.stochastic.setup import Setup, network_setup
-from gradientdice.solvers.stochastic.training import Outcome
 
 LEARNERS = ("GradientDICE", "GenDICE", "DualDICE")
 LEARNING_RATES = (0.01, 0.005, 0.001)

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.reacher.environment import HORIZON
+from gradientdice.log.transitions import Transitions
 
 DISCOUNTS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 PROTOCOLS = ("paper", "corrected")

@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from gradientdice.data.datasets import load
-from gradientdice.data.transitions import Transitions
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.reacher.environment import LOG_ROWS, TARGET_NOISE, Actor, fingerprint, make_log, noisy
@@ -19,6 +17,8 @@ from gradientdice.experiments.reacher.grid import SEEDS, run_grid
 from gradientdice.experiments.reacher.protocols import DISCOUNTS, truth, with_restarts
 from gradientdice.experiments.searched import searched_answers
 from gradientdice.experiments.store import ResultStore
+from gradientdice.log.formats import load
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 
 # Of the log of seed 0 with 10⁵ transitions.

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save_file
 
-from gradientdice.atomic import write_atomically
+from gradientdice.base.atomic import write_atomically
 
 ENVIRONMENT = "Reacher-v5"
 STEPS, INTERVAL = 1_000_000, 50_000

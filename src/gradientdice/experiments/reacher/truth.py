@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gradientdice.atomic import write_atomically
+from gradientdice.base.atomic import write_atomically
 from gradientdice.experiments.parallel import worker_pool
 from gradientdice.experiments.reacher.environment import TARGET_NOISE, Actor, noisy, returns
 from gradientdice.experiments.reacher.protocols import DISCOUNTS, PROTOCOLS

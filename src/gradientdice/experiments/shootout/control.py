@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.continuous.environments import Environment, State, cart_pole, pendulum
 from gradientdice.experiments.reacher import environment as reacher
 from gradientdice.experiments.reacher.protocols import truth as reacher_truth
 from gradientdice.experiments.shootout.problems import Problem, Rng
 from gradientdice.functions.kernel import RandomFourier
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import DiscretePolicy, SamplingPolicy
 
 SIZES = (2_000, 20_000)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gradientdice.data.split import some_rows
-from gradientdice.data.transitions import Transitions
 from gradientdice.functions import LinearFunctions as Functions
 from gradientdice.functions.linear import LinearFeatures
 from gradientdice.functions.tabular import Tabular
+from gradientdice.log.split import some_rows
+from gradientdice.log.transitions import Transitions
 from gradientdice.mdp import (
     FiniteMDP,
     baird_features,

@@ -13,18 +13,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
-from gradientdice.estimators import RELATED, DualDICE, GenDICE, GradientDICE, RegularizedLagrangian
+from gradientdice.base.errors import InputError
+from gradientdice.base.provenance import provenance
+from gradientdice.dice.stochastic.primal_dual import PrimalDual
+from gradientdice.estimators.minimax.lagrangian import RegularizedLagrangian
+from gradientdice.estimators.saddle.dual_dice import DualDICE
+from gradientdice.estimators.saddle.gen_dice import GenDICE
+from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.evaluation.compare import compare
 from gradientdice.evaluation.evaluate import evaluate
+from gradientdice.evaluation.registry import RELATED
 from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.shootout.control import CONTROL
 from gradientdice.experiments.shootout.problems import TABULAR, Problem
 from gradientdice.experiments.store import ResultStore
 from gradientdice.functions.tabular import Tabular
-from gradientdice.provenance import provenance
-from gradientdice.solvers.stochastic.primal_dual import PrimalDual
+from gradientdice.log.transitions import Transitions
 
 PROBLEMS = {**TABULAR, **CONTROL}
 # Those that take longest come last.

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 
 Half = Literal["develop", "report"]

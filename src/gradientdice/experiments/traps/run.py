@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.evaluation.evaluate import evaluate
 from gradientdice.experiments.parallel import fill_parts
 from gradientdice.experiments.store import ResultStore

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.traps.families.simulated import drawn
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import DiscretePolicy
 
 Rng = np.random.Generator

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.evaluation.evaluate import evaluate
 from gradientdice.experiments.coverage.problems import Problem, problems
 from gradientdice.experiments.coverage.run import merged_features

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from gradientdice.arrays import as_floats, require_memory
-from gradientdice.errors import InputError, require_choice, require_count, require_finite
+from gradientdice.base.arrays import as_floats, require_memory
+from gradientdice.base.errors import InputError, require_choice, require_count, require_finite
 from gradientdice.mdp.tabular import TabularMDP
 
 NUM_BOYAN_STATES = 13

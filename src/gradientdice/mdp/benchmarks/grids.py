@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.arrays import require_memory
-from gradientdice.errors import InputError, require_count, require_number
+from gradientdice.base.arrays import require_memory
+from gradientdice.base.errors import InputError, require_count, require_number
 from gradientdice.mdp.finite import require_mdp
 from gradientdice.mdp.planning import mixed_with_uniform, optimal_q, softmax_policy
 from gradientdice.mdp.tabular import TabularMDP

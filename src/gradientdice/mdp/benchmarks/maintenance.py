@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.errors import require_count, require_number
+from gradientdice.base.errors import require_count, require_number
 from gradientdice.mdp.tabular import TabularMDP
 
 CONDITIONS, DEMANDS = 10, 2

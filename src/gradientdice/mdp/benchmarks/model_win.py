@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
-from gradientdice.arrays import as_numbers
-from gradientdice.errors import InputError
+from gradientdice.base.arrays import as_numbers
+from gradientdice.base.errors import InputError
 from gradientdice.mdp.clock import with_clock
 from gradientdice.mdp.finite import require_mdp
 from gradientdice.mdp.tabular import TabularMDP

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.arrays import require_memory
-from gradientdice.errors import require_count
+from gradientdice.base.arrays import require_memory
+from gradientdice.base.errors import require_count
 from gradientdice.mdp.finite import require_mdp
 from gradientdice.mdp.tabular import TabularMDP
 

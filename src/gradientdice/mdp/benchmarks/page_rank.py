@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
-from gradientdice.arrays import require_memory, require_rng
-from gradientdice.errors import InputError, require_count, require_number
+from gradientdice.base.arrays import require_memory, require_rng
+from gradientdice.base.errors import InputError, require_count, require_number
 from gradientdice.mdp.finite import require_mdp
 from gradientdice.mdp.sparse import SparseMDP
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gradientdice.errors import InputError
-from gradientdice.extras import optional
+from gradientdice.base.errors import InputError
+from gradientdice.base.extras import optional
 from gradientdice.policies.adapters.options import Options
 from gradientdice.policies.adapters.outputs import one_hot
 from gradientdice.policies.adapters.seeding import torch_seeded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.policies.adapters.jax_outputs import from_network
 from gradientdice.policies.adapters.options import Options
 from gradientdice.policies.discrete import DiscretePolicy

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gradientdice.errors import InputError
-from gradientdice.extras import optional
+from gradientdice.base.errors import InputError
+from gradientdice.base.extras import optional
 from gradientdice.policies.adapters.jax_outputs import from_network
 from gradientdice.policies.adapters.options import Options
 from gradientdice.policies.discrete import DiscretePolicy

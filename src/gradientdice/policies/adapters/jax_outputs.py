@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.policies.adapters.options import Options
 from gradientdice.policies.discrete import DiscretePolicy
 from gradientdice.policies.sampling import SamplingPolicy

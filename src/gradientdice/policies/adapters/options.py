@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from gradientdice.errors import InputError, require_choice, require_count, require_flag
+from gradientdice.base.errors import InputError, require_choice, require_count, require_flag
 
 OUTPUTS = ("logits", "probabilities", "actions")
 

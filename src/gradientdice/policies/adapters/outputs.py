@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Integer
 
-from gradientdice.arrays import require_memory
-from gradientdice.data.datasets.observations import as_numpy
-from gradientdice.errors import InputError, first_bad_row
+from gradientdice.base.arrays import require_memory
+from gradientdice.base.errors import InputError, first_bad_row
+from gradientdice.log.formats.observations import as_numpy
 
 
 def one_hot(actions: Integer[np.ndarray, " n"], num_actions: int) -> Float[np.ndarray, "n A"]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from gradientdice.errors import InputError
-from gradientdice.extras import frameworks_of
+from gradientdice.base.errors import InputError
+from gradientdice.base.extras import frameworks_of
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy, TabularPolicy
 from gradientdice.policies.adapters import functions, tables
 from gradientdice.policies.adapters.options import Options

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradientdice.extras import optional
+from gradientdice.base.extras import optional
 from gradientdice.policies.adapters.options import Options
 from gradientdice.policies.adapters.stable_baselines3 import EXTRA, Prepare, discrete, preparation
 from gradientdice.policies.discrete import DiscretePolicy

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradientdice.errors import InputError
+from gradientdice.base.errors import InputError
 from gradientdice.policies.adapters.options import Options
 from gradientdice.policies.adapters.outputs import one_hot
 from gradientdice.policies.discrete import DiscretePolicy

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gradientdice.data.spaces import as_observations, size_of
-from gradientdice.errors import InputError
-from gradientdice.extras import optional
+from gradientdice.base.errors import InputError
+from gradientdice.base.extras import optional
+from gradientdice.log.spaces import as_observations, size_of
 from gradientdice.policies.adapters.options import Options
 from gradientdice.policies.adapters.outputs import one_hot, softmax
 from gradientdice.policies.adapters.seeding import torch_seeded

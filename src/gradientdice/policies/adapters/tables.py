@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gradientdice.arrays import as_numbers
-from gradientdice.errors import InputError
+from gradientdice.base.arrays import as_numbers
+from gradientdice.base.errors import InputError
 from gradientdice.policies.adapters.options import Options
 from gradientdice.policies.adapters.outputs import one_hot
 from gradientdice.policies.tabular import TabularPolicy

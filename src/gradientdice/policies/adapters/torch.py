@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gradientdice.errors import InputError
-from gradientdice.extras import optional
+from gradientdice.base.errors import InputError
+from gradientdice.base.extras import optional
 from gradientdice.policies.adapters.options import Options
 from gradientdice.policies.adapters.outputs import as_probabilities, one_hot, softmax
 from gradientdice.policies.adapters.seeding import torch_seeded

@@ -9,15 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gradientdice.atomic import temporary_folder
-from gradientdice.cores import usable_cores
-from gradientdice.data.scan.episodes import EpisodePass, OutOfOrder
-from gradientdice.data.scan.log import ScannedLog, require_unchanged
-from gradientdice.data.scan.passes import Run, Sums
-from gradientdice.data.scan.spill import Spill
-from gradientdice.effort import Effort
-from gradientdice.errors import InputError, require_count, require_flag
+from gradientdice.base.atomic import temporary_folder
+from gradientdice.base.cores import usable_cores
+from gradientdice.base.effort import Effort
+from gradientdice.base.errors import InputError, require_count, require_flag
 from gradientdice.functions import MLP, LinearFunctions
+from gradientdice.log.scanning.episodes import EpisodePass, OutOfOrder
+from gradientdice.log.scanning.log import ScannedLog, require_unchanged
+from gradientdice.log.scanning.passes import Run, Sums
+from gradientdice.log.scanning.spill import Spill
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, StatePolicy
 from gradientdice.problem.entrance import (
     require_functions,

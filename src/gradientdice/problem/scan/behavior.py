@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.data.scan.parts import Batch
-from gradientdice.data.scan.passes import Sums
+from gradientdice.log.scanning.parts import Batch
+from gradientdice.log.scanning.passes import Sums
 from gradientdice.problem.scan.facts import FactsPass
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-from gradientdice.data.scan.passes import Sums
-from gradientdice.data.transitions import Transitions
+from gradientdice.log.scanning.passes import Sums
+from gradientdice.log.transitions import Transitions
 from gradientdice.problem.scan.cells import CellCodes, CellPlaces
 
 # Different rewards of a cell that are counted one by one.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.functions import Tabular
+from gradientdice.log.transitions import Transitions
 from gradientdice.problem.scan.hashed import HashedPlaces
 
 # A list of places for this many codes takes 128 MiB; larger tables have a hash table of the codes that came.

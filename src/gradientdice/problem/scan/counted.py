@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.data.units import Units
+from gradientdice.log.transitions import Transitions
+from gradientdice.log.units import Units
 
 
 @dataclass(frozen=True, eq=False)

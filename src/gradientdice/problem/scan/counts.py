@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.data.scan.parts import Batch
-from gradientdice.data.scan.passes import Sums
 from gradientdice.functions import Tabular
+from gradientdice.log.scanning.parts import Batch
+from gradientdice.log.scanning.passes import Sums
 from gradientdice.problem.scan.cell_counts import CellCounter, merged_cells
 from gradientdice.problem.scan.cells import CellCodes
 from gradientdice.problem.scan.counted import CountedLog

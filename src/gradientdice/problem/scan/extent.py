@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gradientdice.data.scan.parts import Batch
-from gradientdice.data.scan.passes import Sums
+from gradientdice.log.scanning.parts import Batch
+from gradientdice.log.scanning.passes import Sums
 
 
 class ExtentPass:

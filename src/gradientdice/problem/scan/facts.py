@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int, Num
 
-from gradientdice.data.scan.episodes import EpisodePass, sums_by_run
-from gradientdice.data.scan.parts import Batch
-from gradientdice.data.scan.passes import Sums
+from gradientdice.log.scanning.episodes import EpisodePass, sums_by_run
+from gradientdice.log.scanning.parts import Batch
+from gradientdice.log.scanning.passes import Sums
 
 # The columns of a run before its first state.
 COLUMNS = 7

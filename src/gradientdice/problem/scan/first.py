@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gradientdice.data.scan.passes import Sums
-from gradientdice.data.scan.spill import Spill
-from gradientdice.data.scan.together import Together
+from gradientdice.log.scanning.passes import Sums
+from gradientdice.log.scanning.spill import Spill
+from gradientdice.log.scanning.together import Together
 from gradientdice.problem.scan.asked import Asked
 from gradientdice.problem.scan.behavior import BehaviorPass
 from gradientdice.problem.scan.facts import FactsPass

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float, Num
 
-from gradientdice.accelerator import closed_form_devices, may_have_devices
-from gradientdice.blas import one_blas_thread
-from gradientdice.data.scan.log import BATCH_ROWS, ScannedLog
-from gradientdice.data.scan.parts import PART_ROWS, Batch
-from gradientdice.data.scan.passes import Run, Sums
-from gradientdice.data.transitions import Transitions
-from gradientdice.errors import InputError
+from gradientdice.base.accelerator import closed_form_devices, may_have_devices
+from gradientdice.base.blas import one_blas_thread
+from gradientdice.base.errors import InputError
 from gradientdice.functions import MLP, FeatureMap, FittedKernel, LinearFeatures, LinearFunctions, Tabular
 from gradientdice.functions.device_features import DeviceFeatures
 from gradientdice.functions.kernel import unlogged_action_message
 from gradientdice.functions.rows import DenseRows, Rows, add_product
+from gradientdice.log.scanning.log import BATCH_ROWS, ScannedLog
+from gradientdice.log.scanning.parts import PART_ROWS, Batch
+from gradientdice.log.scanning.passes import Run, Sums
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy, SamplingPolicy, StatePolicy
 from gradientdice.problem.design import Design, LogFeatures, feature_rows, fit_functions
 from gradientdice.problem.device_sums import DeviceSums

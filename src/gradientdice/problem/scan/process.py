@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from gradientdice.data.scan.passes import Sums
-from gradientdice.data.transitions import Transitions
 from gradientdice.functions import Tabular
+from gradientdice.log.scanning.passes import Sums
+from gradientdice.log.transitions import Transitions
 from gradientdice.problem.scan.cells import CellCodes
 from gradientdice.problem.scan.counted import CountedLog
 from gradientdice.problem.scan.counts import counted_log

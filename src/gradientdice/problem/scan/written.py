@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.functions import LinearFeatures
 from gradientdice.functions.row_memory import RowMemory
 from gradientdice.functions.rows import DenseRows
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import DiscretePolicy, TabularPolicy
 from gradientdice.problem.design import Design
 

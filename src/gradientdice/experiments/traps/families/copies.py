@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from gradientdice.data.split import some_rows
-from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.coverage.problems import problems
 from gradientdice.experiments.traps.drift import Drift
 from gradientdice.experiments.traps.family import Case, Family, Half
+from gradientdice.log.split import some_rows
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy, TabularPolicy
 
 TRAP = "copied rows"

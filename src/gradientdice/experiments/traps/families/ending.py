@@ -10,9 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.coverage.problems import Problem
 from gradientdice.experiments.traps.family import Case, Family, Half
+from gradientdice.log.transitions import Transitions
 from gradientdice.mdp import TabularMDP
 from gradientdice.policies import DiscretePolicy, TabularPolicy
 

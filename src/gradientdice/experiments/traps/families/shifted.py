@@ -7,10 +7,10 @@ from functools import cache
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.traps.families.hidden import mass, rotation
 from gradientdice.experiments.traps.family import Case, Family, Half
 from gradientdice.experiments.traps.system import System
+from gradientdice.log.transitions import Transitions
 from gradientdice.mdp import TabularMDP
 from gradientdice.policies import TabularPolicy
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
+from gradientdice.log.transitions import Transitions
 from gradientdice.mdp import TabularMDP
 from gradientdice.policies import DiscretePolicy, TabularPolicy
 

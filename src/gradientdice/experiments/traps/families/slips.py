@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradientdice.data.split import some_rows
-from gradientdice.data.transitions import Transitions
-from gradientdice.estimators import WPDIS
+from gradientdice.estimators.trajectory.importance import WPDIS
 from gradientdice.experiments.traps.drift import Drift
 from gradientdice.experiments.traps.families.simulated import Table, normal
 from gradientdice.experiments.traps.family import Case, Family, Half
+from gradientdice.log.split import some_rows
+from gradientdice.log.transitions import Transitions
 
 Rng = np.random.Generator
 DISCOUNT = 0.9

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.traps.families.simulated import Rewards, Table, drawn, exponential, normal
 from gradientdice.experiments.traps.family import Case, Family, Half
+from gradientdice.log.transitions import Transitions
 
 FEW = "few rows for each pair"
 

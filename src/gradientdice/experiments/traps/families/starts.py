@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
 from gradientdice.experiments.traps.families.simulated import Rewards, Table, drawn, normal
 from gradientdice.experiments.traps.family import Case, Family, Half
+from gradientdice.log.transitions import Transitions
 from gradientdice.mdp import TabularMDP
 from gradientdice.policies import TabularPolicy
 

@@ -5,7 +5,7 @@ The honest ones are of the same sizes, with rewards that are bounded or have lig
 
 from __future__ import annotations
 
-from gradientdice.estimators import PDIS, WPDIS
+from gradientdice.estimators.trajectory.importance import PDIS, WPDIS
 from gradientdice.experiments.traps.families.simulated import (
     PushedPoint,
     Rewards,

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradientdice.data.transitions import Transitions
-from gradientdice.estimators import GradientDICE
+from gradientdice.dice.stochastic.projected import ProjectedPrimalDual
+from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.experiments.coverage.problems import problems
 from gradientdice.experiments.coverage.run import merged_features
 from gradientdice.experiments.traps.drift import Drift
@@ -15,8 +15,8 @@ from gradientdice.experiments.traps.families.simulated import Table, drawn, norm
 from gradientdice.experiments.traps.family import Case, Family, Half
 from gradientdice.experiments.verdicts.run import logged_with
 from gradientdice.functions.linear import LinearFeatures
+from gradientdice.log.transitions import Transitions
 from gradientdice.policies import TabularPolicy
-from gradientdice.solvers.stochastic.projected import ProjectedPrimalDual
 
 Rng = np.random.Generator
 

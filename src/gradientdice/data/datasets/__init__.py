@@ -1,5 +1,0 @@
-"""From wherever logs live to a log: one file per foreign format, and `load`, which recognises them."""
-
-from gradientdice.data.datasets.load import load
-
-__all__ = ["load"]

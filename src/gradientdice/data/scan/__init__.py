@@ -1,5 +1,0 @@
-"""Logs that are read in batches: files beyond memory, Arrow datasets and Dask frames."""
-
-from gradientdice.data.scan.log import ScannedLog, scan
-
-__all__ = ["ScannedLog", "scan"]
