@@ -183,3 +183,38 @@ def test_the_report_of_the_command_line_searches_once(tmp_path, monkeypatch):
     # The behaviour's own value, at the same discount, is a search of its own, without actions.
     assert [problem.policy.num_actions for problem in searches].count(2) == 1
     assert "Estimators compared" in (tmp_path / "report.html").read_text()
+
+
+def test_a_policy_in_columns_goes_with_rows_that_are_sorted(command, tmp_path):
+    mdp = gd.mdp.boyan_chain("continuing")
+    data = mdp.rollout(np.full((13, 2), 0.5), 100, 12, np.random.default_rng(0))
+    target = np.random.default_rng(1).dirichlet(np.ones(2), size=13)
+    columns = {name: getattr(data, name) for name in ("states", "actions", "rewards", "next_states", "episodes")}
+    probabilities, step = target[data.next_states], np.tile(np.arange(12), 100)
+    order = np.random.default_rng(2).permutation(len(data))
+    np.savez(
+        tmp_path / "log.npz",
+        **{name: array[order] for name, array in columns.items()},
+        day=step[order],
+        next_probabilities=probabilities[order],
+        initial_probabilities=target[data.start_states],
+    )
+    arguments = ("evaluate", tmp_path / "log.npz", "--policy", "columns", "--discount", 1, "--json")
+    found = json.loads(command(*arguments, "--column", "steps=day").stdout)
+    expected = gd.evaluate(data, gd.TabularPolicy(target), discount=1.0)
+    assert found["value"] == pytest.approx(expected.value, rel=1e-9)
+    loaded = gd.load(tmp_path / "log.npz", columns={"steps": "day"})
+    assert loaded.source_rows is not None
+    np.testing.assert_array_equal(loaded.rewards, data.rewards[order][loaded.source_rows])
+
+
+def test_ends_and_files_can_be_said(command, tmp_path):
+    rows = "state,action,reward,episode\n" + "\n".join(f"{k % 3},{k % 2},{k % 5},{k // 4}" for k in range(400))
+    (tmp_path / "log.csv").write_text(rows)
+    (tmp_path / "policy.csv").write_text("0.5,0.5\n" * 3)
+    line = ("evaluate", tmp_path / "log.csv", "--policy", tmp_path / "policy.csv", "--discount", 0.5, "--json")
+    ended, cut = (json.loads(command(*line, "--episode-ends", how).stdout) for how in ("terminated", "truncated"))
+    assert (ended["num_rows"], cut["num_rows"]) == (400, 300)
+    refused = command(*line, "--episodes", "per file")
+    assert refused.returncode == 2 and "several Parquet files" in refused.stderr
+    assert command(*line, "--episode-ends", "done").returncode == 2

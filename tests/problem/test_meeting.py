@@ -1,6 +1,7 @@
 """A policy that meets a log: rules over its actions are discrete, and a policy is a function of the state."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gradientdice as gd
@@ -33,6 +34,9 @@ FLAT = with_fields(DATA, states=DATA.states.reshape(-1, 1) / 2, next_states=DATA
         gd.policy(lambda states: np.where(states > 6, 1.0, 0.0)),
         gd.policy(lambda states: (states > 6)[:, None]),
         gd.policy(lambda states: [int(state > 6) for state in states]),
+        gd.policy(lambda states: np.array([int(state > 6) for state in states], dtype=object)),
+        gd.policy(lambda states: [str(int(state > 6)) for state in states]),
+        gd.policy(np.arange(13) > 6),
         gd.SamplingPolicy(lambda states, rng: (states > 6).astype(int)),
         gd.LoggedPolicy(next_actions=(DATA.next_states > 6).astype(int)[:, None]),
     ],
@@ -112,7 +116,30 @@ def test_a_classifier_of_number_words_is_read_by_number():
         gd.evaluate(far, gd.DiscretePolicy(rule.function, 2, action_names=("10", "4")), discount=1.0)
 
 
+def test_labels_of_a_frame_are_not_read_by_their_place():
+    assert value(DATA, gd.policy(pd.DataFrame(TABLE))) == pytest.approx(EXPECTED, rel=1e-12)
+    for frame in (pd.DataFrame(TABLE, columns=["go", "stay"]), pd.DataFrame(TABLE).iloc[::-1]):
+        with pytest.raises(gd.InputError, match="has labels for its (states|actions)"):
+            gd.policy(frame)
+
+
+def test_a_logged_policy_of_many_rows():
+    many = MDP.sample(40_000, UNIFORM, np.random.default_rng(1))
+    logged = gd.LoggedPolicy(next_probabilities=TABLE[many.next_states])
+    assert value(many, logged) == pytest.approx(value(many, gd.TabularPolicy(TABLE)), rel=1e-12)
+
+
 class TestFunctions:
+    def test_a_policy_that_looks_at_the_batch_is_refused(self):
+        mean = gd.policy(lambda states: (states > states.mean()).astype(int), num_actions=2)
+        with pytest.raises(gd.InputError, match="no function of the state"):
+            value(DATA, mean)
+
+    def test_flags_for_amounts_are_numbers(self):
+        moved = with_fields(FLAT, actions=np.random.default_rng(1).integers(0, 2, (len(FLAT), 1)).astype(float))
+        found = gd.evaluate(moved, gd.policy(lambda states: states[:, 0] > 3), discount=1.0, effort="quick")
+        assert np.isfinite(found.value)
+
     def test_probabilities_that_are_drawn_anew_are_refused(self):
         rng = np.random.default_rng(0)
         noisy = gd.DiscretePolicy(lambda states: rng.dirichlet([1, 1], size=len(states)), 2)

@@ -71,6 +71,25 @@ class TestEnds:
         assert unrecorded_ends(gd.load(without(columns, "truncated"))) == 0
         assert unrecorded_ends(gd.load(without(chain(4, limit=10, end=0.0), "truncated", "terminated"))) == 0
 
+    def test_few_lengths_are_enough(self):
+        columns = with_next(chain(9, episodes=600, limit=2, end=0.4))
+        assert known(unrecorded_ends(gd.load(without(columns, "terminated", "truncated")))) > 0.3
+        assert unrecorded_ends(gd.load(columns)) == 0
+
+    def test_rows_after_an_end_are_an_alarm_where_they_are_not_refused(self, tmp_path):
+        data = gd.load(with_next(chain(12)))
+        early = np.array(known(data.terminated))
+        early[::15] = True
+        fields = {name: getattr(data, name) for name in ("states", "actions", "rewards", "next_states", "episodes")}
+        wrong = gd.Transitions(**fields, terminated=early)
+        wrong.save(tmp_path / "log.parquet")
+        for log in (wrong, gd.load(tmp_path / "log.parquet"), gd.scan(tmp_path / "log.parquet")):
+            estimate = gd.evaluate(log, gd.TabularPolicy([[0.5, 0.5]] * 6), discount=0.9)
+            found = {check.name: check.verdict for check in estimate.checks}
+            assert found["rows after the end of their episode"] is Verdict.DO_NOT_TRUST
+        fine = gd.evaluate(data, gd.TabularPolicy([[0.5, 0.5]] * 6), discount=0.9)
+        assert {check.name: check.value for check in fine.checks}["rows after the end of their episode"] == 0
+
     def test_the_last_episodes_of_a_recording_may_stop_anywhere(self):
         columns = with_next(chain(5))
         stops = columns["episode"] >= 297
@@ -117,6 +136,12 @@ class TestDroppedRows:
         last = np.append(columns["episode"][1:] != columns["episode"][:-1], True)
         deaths = last & (columns["episode"] % 12 == 0)
         data = gd.load({**columns, "reward": np.where(deaths, -1.0, 0.0)})
+        assert verdicts(data)[DROPPED] is Verdict.DO_NOT_TRUST
+
+    def test_wins_and_losses_that_average_to_nothing(self):
+        columns = without(chain(13, limit=6, end=0.0), "terminated", "truncated")
+        last = np.append(columns["episode"][1:] != columns["episode"][:-1], True)
+        data = gd.load({**columns, "reward": np.where(last, np.where(columns["action"] == 1, 1.0, -1.0), 0.0)})
         assert verdicts(data)[DROPPED] is Verdict.DO_NOT_TRUST
 
     @pytest.mark.parametrize("seed", range(8))

@@ -81,7 +81,7 @@ def evaluate(
     intervals = Intervals(methods[interval](), require_confidence(confidence))
     problem = None
     with reading.opened() as data:
-        target = reading.policy(policy)
+        target = reading.policy(policy, data)
         if isinstance(data, gd.ScannedLog):
             options = {"interval": intervals.method, "confidence": confidence, "effort": effort}
             found = gd.evaluate(data, target, discount=one_or_several(discounts), checkpoint=checkpoint, **options)
@@ -128,7 +128,7 @@ def compare(
     reading = Reading(log, column, scan, scheduler, checkpoint, episode_ends, episodes)
     with reading.opened() as data:
         options = {"confidence": confidence, "effort": effort, "checkpoint": checkpoint}
-        table = gd.compare(data, reading.policy(policy), _estimators(discount), **options)
+        table = gd.compare(data, reading.policy(policy, data), _estimators(discount), **options)
     if json:
         typer.echo(table.to_json(orient="records", indent=2))
         return

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from gradientdice.evaluation.estimate import Estimate
     from gradientdice.evaluation.ranking import Ranking
     from gradientdice.evaluation.select import Selection
+    from gradientdice.log.scanning.log import ScannedLog
+    from gradientdice.log.transitions import Transitions
     from gradientdice.policies import Policy
 
 Policies = Annotated[
@@ -71,9 +73,9 @@ def rank(
         raise InputError("--report is for one discount: leave it out, or give --discount once.")
     _require_free(report, force=force)
     reading = Reading(log, column, scan, scheduler, checkpoint, episode_ends, episodes)
-    policies = _policies(policy, reading)
     options = {"baseline": baseline, "confidence": confidence, "effort": effort, "checkpoint": checkpoint}
     with reading.opened() as data:
+        policies = _policies(policy, reading, data)
         found = gd.rank(data, policies, one_or_several(discount), **options)
     typer.echo(found.to_json() if json else str(found))
     if isinstance(found, gd.Ranking):
@@ -105,9 +107,9 @@ def select(
 
     _require_free(report, force=force)
     reading = Reading(log, column, scan, scheduler, checkpoint, episode_ends, episodes)
-    policies = _policies(policy, reading)
     options = {"baseline": baseline, "confidence": confidence, "effort": effort, "checkpoint": checkpoint}
     with reading.opened() as data:
+        policies = _policies(policy, reading, data)
         found = gd.select(data, policies, discount, **options)
     typer.echo(found.to_json() if json else str(found))
     _write(found, report, force=force)
@@ -128,7 +130,7 @@ def _write(found: Ranking | Selection, report: Path | None, *, force: bool) -> N
         typer.echo(f"Wrote {report}.", err=True)
 
 
-def _policies(specifications: list[str], reading: Reading) -> dict[str, Policy]:
+def _policies(specifications: list[str], reading: Reading, data: Transitions | ScannedLog) -> dict[str, Policy]:
     """The values of --policy by name."""
     found = {}
     for specification in specifications:
@@ -137,7 +139,7 @@ def _policies(specifications: list[str], reading: Reading) -> dict[str, Policy]:
             raise InputError(f"--policy {specification}: write NAME=POLICY, for example --policy new=policy.csv.")
         if name in found:
             raise InputError(f"--policy {specification}: there are two policies of the name {name!r}.")
-        found[name] = reading.policy(source)
+        found[name] = reading.policy(source, data)
     return found
 
 

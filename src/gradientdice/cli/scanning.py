@@ -75,11 +75,13 @@ class Reading:
         with nullcontext() if self.scheduler is None else _connected(self.scheduler) as client:
             yield scan(self.log, columns=names, client=client, episodes=self.episodes)
 
-    def policy(self, specification: str) -> Policy:
-        """The policy that a specification names."""
+    def policy(self, specification: str, data: Transitions | ScannedLog | None = None) -> Policy:
+        """The policy that a specification names; columns of the log go with its rows, wherever these went."""
+        from gradientdice.log.transitions import Transitions
         from gradientdice.policies.specification import load_policy
 
-        return load_policy(specification, None if self.scan else self.log)
+        rows = data.source_rows if isinstance(data, Transitions) else None
+        return load_policy(specification, None if self.scan else self.log, rows)
 
 
 def _connected(address: str) -> Any:

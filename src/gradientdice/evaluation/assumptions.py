@@ -12,7 +12,7 @@ from gradientdice.statistics.copied import copied_rows
 from gradientdice.statistics.gaps import gap_check
 from gradientdice.statistics.late_actions import late_actions_check
 from gradientdice.statistics.markov import whole_state_checks
-from gradientdice.statistics.recorded_ends import dropped_rows_check, unrecorded_ends_check
+from gradientdice.statistics.recorded_ends import after_ends_check, dropped_rows_check, unrecorded_ends_check
 from gradientdice.statistics.shifted import shifted_checks
 from gradientdice.statistics.tails import tail_check
 from gradientdice.statistics.units import starts_check, units_check
@@ -46,8 +46,11 @@ def _columns(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable
 
 def _ends(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
     """Whether the log says how its episodes end, where more than one step counts."""
-    found = problem.once_for_log(("ends",), lambda: unrecorded_ends_check(problem.data))
-    return [] if found is None or estimator.discount == 0 else [found]
+    if estimator.discount == 0:
+        return []
+    checks = unrecorded_ends_check, after_ends_check
+    found = problem.once_for_log(("ends",), lambda: [check(problem.data) for check in checks])
+    return [check for check in found if check is not None]
 
 
 def _dropped(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:

@@ -83,7 +83,8 @@ def _beyond_pairs(columns: dict[str, np.ndarray], rewards: Float[np.ndarray, " n
     known = ~keep & np.isfinite(rest)
     if 2 * known.sum() < (~keep).sum():
         return None
-    return _deviations(rest[known], spread[known], rest[keep & np.isfinite(rest)])
+    usual = rest[keep & np.isfinite(rest)]
+    return _larger(_deviations(rest[known], spread[known], usual), _sizes(rest[known], usual))
 
 
 def _jump(episodes: np.ndarray, rewards: Float[np.ndarray, " n"], keep: np.ndarray) -> float | None:
@@ -95,8 +96,22 @@ def _jump(episodes: np.ndarray, rewards: Float[np.ndarray, " n"], keep: np.ndarr
     for inside, change_of in ((three, change - np.append(0.0, change[:-1])), (two, change)):
         dropped, usual = change_of[inside & ~keep], change_of[inside & keep]
         if len(dropped) >= FEWEST and len(usual) >= FEWEST:
-            return _deviations(dropped - usual.mean(), np.zeros(len(dropped)), usual - usual.mean())
+            dropped, usual = dropped - usual.mean(), usual - usual.mean()
+            return _larger(_deviations(dropped, np.zeros(len(dropped)), usual), _sizes(dropped, usual))
     return None
+
+
+def _sizes(dropped: np.ndarray, usual: np.ndarray) -> float | None:
+    """The same for how large the deviations are: wins and losses may average to nothing."""
+    if not len(usual):
+        return None
+    size = float(np.abs(usual).mean())
+    return _deviations(np.abs(dropped) - size, np.zeros(len(dropped)), np.abs(usual) - size)
+
+
+def _larger(first: float | None, second: float | None) -> float | None:
+    found = [figure for figure in (first, second) if figure is not None]
+    return max(found) if found else None
 
 
 def _deviations(dropped: np.ndarray, spread: np.ndarray, usual: np.ndarray) -> float | None:

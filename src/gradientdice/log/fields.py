@@ -21,8 +21,8 @@ BOOKS = {
     DROPPED: "rewards",
 }  # fmt: skip
 _FLOAT = ("rewards", "weights", "behavior_log_probs")
-_WORDS = {"true": True, "t": True, "yes": True, "y": True, "1": True} | {
-    "false": False, "f": False, "no": False, "n": False, "0": False
+_WORDS = {"true": True, "t": True, "yes": True, "y": True, "1": True, "1.0": True} | {
+    "false": False, "f": False, "no": False, "n": False, "0": False, "0.0": False
 }  # fmt: skip
 
 
@@ -74,7 +74,8 @@ def _as_flags(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def _as_episodes(array: np.ndarray) -> np.ndarray:
-    if are_words(array):
+    large = array.dtype.kind == "O" and all(isinstance(one, int) for one in array.flat)  # beyond 64 bits
+    if are_words(array) or array.dtype.kind == "M" or large:
         _, first, index = np.unique(array.astype(str), return_index=True, return_inverse=True)
         return np.argsort(np.argsort(first))[index]
     array = as_numbers("episodes", array, copy=False)
@@ -105,7 +106,7 @@ def as_next_states(
         mask, given = np.ma.getmaskarray(value), value.data
     array = as_field("next_states", given, copy=copy)
     if terminated is None and mask is None:
-        return array
+        return _whole_as_states(array, states)
     fits = terminated is not None and array.shape == states.shape and terminated.shape == (len(array),)
     ended = terminated.reshape(-1, *[1] * (array.ndim - 1)) if terminated is not None and fits else np.array(False)
     unknown = ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(array.shape, dtype=bool)
@@ -114,11 +115,19 @@ def as_next_states(
         unknown |= mask
     unknown &= ended
     if not unknown.any():
-        return array
+        return _whole_as_states(array, states)
     rows = unknown.reshape(len(array), -1).any(axis=1)
     filled = np.array(array, dtype=np.result_type(array, states))
     filled[rows] = states[rows]
-    return filled
+    return _whole_as_states(filled, states)
+
+
+def _whole_as_states(following: np.ndarray, states: np.ndarray) -> np.ndarray:
+    """Whole numbers among whole-number states, where missing ones after ends had made floats of them."""
+    if states.dtype.kind not in "iu" or following.dtype.kind != "f" or not np.isfinite(following).all():
+        return following
+    whole = following.astype(states.dtype)
+    return whole if (whole == following).all() else following
 
 
 def as_names(name: str, value: object, codes: np.ndarray) -> tuple[str, ...]:

@@ -43,4 +43,5 @@ def split(
 def some_rows(data: Transitions, kept: Int[np.ndarray, " m"]) -> Transitions:
     """These rows of a log, in this order; the initial states stay as they are."""
     found = {name: getattr(data, name) for name in ARRAYS if name != "initial_states"}
+    found["source_rows"] = data.source_rows
     return replace(data, **{name: array[kept] for name, array in found.items() if array is not None})

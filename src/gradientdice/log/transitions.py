@@ -50,6 +50,7 @@ class Transitions:
         state_columns: the same for states.
         notes: what a reader of the log guessed or changed, in phrases.
         dropped_rows: what is known of rows that a reader dropped, if it dropped any.
+        source_rows: (n,) the number of each row in the file or frame, from 0, where a reader sorted or dropped rows.
 
     Example:
         >>> import gradientdice as gd
@@ -80,6 +81,7 @@ class Transitions:
     state_columns: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
     dropped_rows: Dropped | None = None
+    source_rows: Integer[np.ndarray, " n"] | None = None
     # Whether a log in which every weight is 0 is refused.
     needs_counted_rows: ClassVar[bool] = True
     # Whether arrays that somebody else can write are copied.
@@ -106,6 +108,7 @@ class Transitions:
             state_columns: Sequence[str] | ArrayLike | None = None,
             notes: Sequence[str] | ArrayLike = (),
             dropped_rows: Dropped | Sequence[str] | ArrayLike | None = None,
+            source_rows: ArrayLike | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -311,5 +314,10 @@ class Transitions:
         if not isinstance(self.notes, (list, tuple)) or not all(isinstance(note, str) for note in self.notes):
             raise InputError(f"notes must be a tuple of phrases, not {self.notes!r:.60}.")
         object.__setattr__(self, "notes", tuple(self.notes))
+        if self.source_rows is not None:
+            rows = as_numbers("source_rows", self.source_rows)
+            if rows.shape != (len(self),) or rows.dtype.kind not in "iu":
+                raise InputError(f"source_rows must be whole numbers of shape ({len(self)},), not {rows.shape}.")
+            self._set("source_rows", rows)
         if not (self.dropped_rows is None or isinstance(self.dropped_rows, Dropped)):
             object.__setattr__(self, "dropped_rows", Dropped.read(self.dropped_rows))

@@ -20,7 +20,8 @@ class LoggedPolicy:
     """π at the log's next states and initial states, as arrays: probabilities, or actions drawn from it.
 
     Attributes:
-        next_probabilities: (n, A), π(·|s') for each transition.
+        next_probabilities: (n, A), π(·|s') for each transition, in the order of the log's rows: where a reader sorted
+            or dropped rows, `data.source_rows` says which of the file they are.
         initial_probabilities: (n0, A), π(·|s0) for each initial state (or, in the order of the episodes' numbers, for
             each episode's first state); not needed at discount 1 unless episodes end.
         next_actions: (n, k) or (n, draws, k), in place of probabilities where actions are continuous.
@@ -104,13 +105,29 @@ class LoggedPolicy:
             raise InputError(f"The policy is given at {given} {which} states, but the log has {total}.")
 
 
+class _FixedProbabilities(DiscretePolicy):
+    """Probabilities that are known row by row, whatever states are asked about; never in blocks."""
+
+    def probabilities_at(self, states: Num[np.ndarray, "n ..."]) -> Float[np.ndarray, "n A"]:
+        """The given rows."""
+        return self.function(states)
+
+
+class _FixedActions(SamplingPolicy):
+    """Actions that were drawn row by row, one after the other; never in blocks."""
+
+    def sample(self, states: Num[np.ndarray, "n ..."], rng: np.random.Generator) -> Float[np.ndarray, "n ..."]:
+        """The next of the given draws."""
+        return self.function(states, rng)
+
+
 def _fixed(
     probabilities: np.ndarray | None, actions: np.ndarray | None, rows: slice
 ) -> DiscretePolicy | SamplingPolicy:
     """A policy that answers with the given rows, whatever states it is asked about."""
     if probabilities is not None:
-        return DiscretePolicy(lambda states: probabilities[rows], probabilities.shape[1])
+        return _FixedProbabilities(lambda states: probabilities[rows], probabilities.shape[1])
     assert actions is not None
     drawn = actions[rows]
     turn = iter(range(drawn.shape[1]))
-    return SamplingPolicy(lambda states, rng: drawn[:, next(turn)], draws=drawn.shape[1])
+    return _FixedActions(lambda states, rng: drawn[:, next(turn)], draws=drawn.shape[1])

@@ -56,6 +56,7 @@ class SamplingPolicy:
 
     def _actions(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         actions = as_numbers("The policy's actions", self.returned(states, rng))
+        actions = actions.astype(np.float64) if actions.dtype.kind == "b" else actions
         if actions.ndim not in (1, 2) or len(actions) != len(states):
             raise InputError(
                 f"The policy returned actions of shape {actions.shape} for {len(states)} states; "

@@ -7,6 +7,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
+
 from gradientdice.base.errors import InputError
 from gradientdice.log.files import read_columns
 from gradientdice.log.files.reading import nearest, reason
@@ -14,10 +16,11 @@ from gradientdice.log.files.table import SUFFIXES, read_table
 from gradientdice.policies import LoggedPolicy, Policy, TabularPolicy
 from gradientdice.policies.adapters import policy
 
+NEXT = ("next_probabilities", "next_actions")
 COLUMNS = ("next_probabilities", "initial_probabilities", "next_actions", "initial_actions")
 
 
-def load_policy(specification: str, log: Path | None) -> Policy:
+def load_policy(specification: str, log: Path | None, rows: np.ndarray | None = None) -> Policy:
     """The policy that a specification names.
 
     Args:
@@ -25,6 +28,7 @@ def load_policy(specification: str, log: Path | None) -> Policy:
             searched too), a .csv, .npy or .npz file with a (states, actions) table, or `columns` for the log's own
             columns next_probabilities and initial_probabilities (or next_actions and initial_actions).
         log: the log's file, for `columns`; None for one that is not read into memory.
+        rows: which rows of the file the log has, in its order; None for all as they are.
     """
     if specification == "columns":
         if log is None:
@@ -37,7 +41,9 @@ def load_policy(specification: str, log: Path | None) -> Policy:
             raise InputError(f"{log} has none of the policy's columns {list(COLUMNS)}; {nearest(COLUMNS[0], present)}.")
         if "next_probabilities" not in found and "next_actions" not in found:
             raise InputError(f"{log} has {sorted(found)} but neither next_probabilities nor next_actions.")
-        return LoggedPolicy(**found)
+        return LoggedPolicy(
+            **{name: array[rows] if rows is not None and name in NEXT else array for name, array in found.items()}
+        )
     if Path(specification).suffix in SUFFIXES:
         return _tabular(Path(specification), log)
     if ":" in specification:

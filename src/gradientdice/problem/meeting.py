@@ -63,7 +63,9 @@ def require_function(data: Transitions, policy: Policy, functions: Any) -> None:
     """Raise unless the policy gives the same answer when it is asked again about the same states."""
     states = _some_states(data, functions)
     if isinstance(policy, DiscretePolicy):
-        first, second = (policy.probabilities_at(states) for _ in range(2))
+        # Every other state, in another order: what a policy does in one state may not depend on the batch.
+        some = np.arange(len(states))[::-2]
+        first, second = policy.probabilities_at(states)[some], policy.probabilities_at(states[some])
         apart = np.abs(first - second).max(axis=1)
         allowed = SAME_SINGLE if np.asarray(as_numpy(policy.function(states[:1]))).dtype != np.float64 else SAME
         what = "probabilities"
@@ -71,7 +73,7 @@ def require_function(data: Transitions, policy: Policy, functions: Any) -> None:
         first, second = (policy.sample(states, np.random.default_rng(0)) for _ in range(2))
         if first.shape != second.shape:
             raise InputError(f"The policy returned shape {first.shape} for some states, then {second.shape} for them.")
-        apart = np.abs(first - second).reshape(len(first), -1).max(axis=1)
+        apart = np.abs(first.astype(np.float64) - second).reshape(len(first), -1).max(axis=1)
         allowed = SAME_SINGLE * (1 + float(np.abs(first).max()))
         what = "actions from the same seed"
     else:
@@ -80,7 +82,7 @@ def require_function(data: Transitions, policy: Policy, functions: Any) -> None:
         raise InputError(
             f"The policy is no function of the state: asked twice about the same {len(states)} states, it gave {what} "
             f"that differ by up to {apart.max():.2g}. Usual causes: random draws inside it (use the generator that it "
-            "is given), dropout left on, something kept between calls."
+            "is given), means over the batch, dropout left on, something kept between calls."
         )
 
 
@@ -124,9 +126,11 @@ class _Actions:
 
     def codes(self, returned: np.ndarray) -> np.ndarray:
         """What a rule returned, as codes; an error that lists both if some are not the log's."""
-        if returned.dtype.kind in "USO":
+        if returned.dtype.kind in "USOT":
             index = {word: code for code, word in enumerate(self.names or ())}
-            found = [index.get(str(word), -1) for word in returned]
+            if self.names is None:  # numbers that arrive as text or as objects
+                index = {str(code): int(code) for code in (range(self.count) if self.logged is None else self.logged)}
+            found = [index.get(word.decode() if isinstance(word, bytes) else str(word), -1) for word in returned]
             if min(found, default=0) < 0:
                 raise self._refused(returned[np.argmin(found)], sorted({str(word) for word in returned}))
             return np.array(found, dtype=np.int64)

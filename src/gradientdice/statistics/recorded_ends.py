@@ -14,13 +14,15 @@ from gradientdice.statistics.checks import Check, below
 
 # The share of the episodes that stop for no recorded reason.
 UNRECORDED = (0.02, 0.1)
-# Fewer such episodes, or lengths, may be an interruption of the recording.
-FEWEST_EPISODES, FEWEST_LENGTHS = 5, 3
+# Fewer such episodes may be an interruption of the recording.
+FEWEST_EPISODES = 5
+# Any row after an end contradicts it.
+AFTER_ENDS = (0.0, 0.0)
 # Deviations by which the rewards of dropped rows may differ from those of others.
 SURPRISE = (5.0, 5.0)
 REMEDY = (
-    "name the column of ends or of time limits (columns={'terminated': …}), or load the log with "
-    "episode_ends='terminated' (or 'truncated') if that is what last rows are"
+    "name the column of ends (columns={'terminated': …}), or say what last rows are: gd.load(…, "
+    "episode_ends='terminated' or 'truncated')"
 )
 
 
@@ -36,6 +38,22 @@ def unrecorded_ends_check(data: Transitions) -> Check | None:
         "share of the episodes that stop without a recorded end or time limit, after a number of rows that others of "
         "them exceed",
         REMEDY,
+    )
+
+
+def after_ends_check(data: Transitions) -> Check | None:
+    """Count rows that follow an end within their episode; None where no episode in time order could have any."""
+    if data.episodes is None or data.terminated is None or data.terminated.all() or not data.terminated.any():
+        return None
+    inside = data.terminated[:-1] & (data.episodes[1:] == data.episodes[:-1])
+    # In rows of no order an end says nothing of the next row.
+    share = float(inside.mean()) if inside.any() and data.time_order is not None else 0.0
+    return below(
+        "rows after the end of their episode",
+        share,
+        *AFTER_ENDS,
+        "share of the rows whose episode ends with them and goes on in the next row",
+        "give every episode a number of its own, or name the column that marks ends",
     )
 
 
@@ -69,6 +87,6 @@ def unrecorded_ends(data: Transitions) -> float | None:
     length = np.bincount(episode)
     unmarked = counts & (np.bincount(episode, is_over(data)) == 0)
     early = length[unmarked][length[unmarked] < length[unmarked].max(initial=0)]
-    if len(early) < FEWEST_EPISODES or len(np.unique(early)) < FEWEST_LENGTHS:
+    if len(early) < FEWEST_EPISODES:
         return 0.0
     return len(early) / int(counts.sum())

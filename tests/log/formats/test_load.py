@@ -133,7 +133,7 @@ class TestSources:
             np.testing.assert_array_equal(data.states, columns["obs"][keep])
             going_on = ~known(data.terminated)
             np.testing.assert_array_equal(data.next_states[going_on], columns["next_obs"][keep][going_on])
-            assert any("2 steps at time limits" in note for note in data.notes)
+            assert any("2 rows at time limits" in note for note in data.notes)
 
     def test_episodes_of_different_shapes(self):
         table = pa.table(

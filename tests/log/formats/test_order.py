@@ -155,3 +155,38 @@ def test_last_rows_are_what_the_user_says():
         gd.load(table.drop(columns="episode"), episode_ends="terminated")
     stored = gd.load(table.assign(next_obs=table["obs"] + 1), episode_ends="terminated")
     np.testing.assert_array_equal(known(stored.terminated), frame()["terminated"])
+
+
+def test_a_column_that_only_looks_like_steps_is_not_believed_against_the_file(tmp_path):
+    table = frame().drop(columns="position")
+    table["time"] = np.random.default_rng(0).exponential(size=len(table))
+    with pytest.raises(gd.InputError, match=r"the column time may order the rows, but goes back in row \d+"):
+        gd.load(table)
+    assert len(gd.load(table, columns={"steps": None})) == len(table)
+    # Newest first is an order, too.
+    newest = frame().iloc[::-1].rename(columns={"position": "time"})
+    data = gd.load(newest)
+    assert "rows were sorted by episode and time" in data.notes and known(data.terminated)[-1]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz"])
+def test_a_file_with_next_states_may_have_a_column_of_steps(tmp_path, suffix):
+    table = frame()
+    table["next_obs"], path = table["obs"] + 1, tmp_path / f"log{suffix}"
+    table = table.rename(columns={"position": "step"})
+    if suffix == ".csv":
+        table.to_csv(path, index=False)
+    elif suffix == ".parquet":
+        table.to_parquet(path)
+    else:
+        np.savez(path, **{name: table[name].to_numpy() for name in table})
+    np.testing.assert_array_equal(gd.load(path).states, table["obs"])
+
+
+def test_next_states_that_are_missing_after_ends_do_not_make_floats_of_the_others(tmp_path):
+    table = frame().drop(columns="position")
+    table["next_obs"] = (table["obs"] + 1).where(~table["terminated"])
+    assert table["next_obs"].dtype == np.float64
+    table.to_csv(tmp_path / "log.csv", index=False)
+    for source in (table, tmp_path / "log.csv"):
+        assert gd.load(source).next_states.dtype.kind == "i"

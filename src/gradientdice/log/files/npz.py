@@ -17,6 +17,7 @@ import numpy as np
 from gradientdice.base.arrays import require_memory
 from gradientdice.base.errors import InputError
 from gradientdice.log.files.reading import Found
+from gradientdice.log.files.text import settled
 
 # Deflate cannot shrink further than this: an archive that claims more is damaged or a bomb.
 MOST_COMPRESSION = 1100
@@ -35,7 +36,8 @@ def read(path: Path, names: dict[str, str]) -> Found:
             raise InputError(f"{path} has two members named {twice[0]!r}: delete one of them.")
         _check_directory(path, file, archive)
         present = [name.removesuffix(SUFFIX) for name in members if name.endswith(SUFFIX)]
-        return {key: read_array(path, archive, name) for key, name in names.items() if name in present}, present
+        found = {key: read_array(path, archive, name) for key, name in names.items() if name in present}
+        return {key: settled(path, key, names[key], array) for key, array in found.items()}, present
 
 
 def _check_directory(path: Path, file: BinaryIO, archive: zipfile.ZipFile) -> None:

@@ -24,6 +24,8 @@ NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 # A date, with or without a time of the day, with or without a zone.
 TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
 ZONE = r"[0-9]{2}:[0-9]{2}.*(Z|[+-][0-9]{2}:?[0-9]{2})$"
+# Of the names of episodes, a smaller share that are no numbers among numbers is damage.
+DAMAGED = 0.01
 # Minutes between summer and winter of one zone: both are written by one clock.
 SUMMER_TIME = 60
 # Texts that say that there is no value, as programs write them.
@@ -40,7 +42,30 @@ def settled(place: object, key: str, column: object, array: np.ndarray) -> np.nd
         column: the column's name.
         array: one value per row, masked where there is none.
     """
-    return array if key.partition(".")[0] in (*FLAGS, *BOOKS, STEPS) else numbers_of(place, column, array)
+    field = key.partition(".")[0]
+    if field == "episodes":
+        _require_names(place, column, array)
+        return array
+    return array if field in (*FLAGS, *BOOKS, STEPS) else numbers_of(place, column, array)
+
+
+def _require_names(place: object, column: object, array: np.ndarray) -> None:
+    """Raise if very few names are no numbers: they are damaged. Names are kept as they are: 007 is not 7."""
+    if array.ndim != 1 or not _is_text(array):
+        return
+    cells = _Cells.of(array)
+    bad = ~cells.missing & ~cells.match(NUMBER)
+    if 0 < bad.sum() < DAMAGED * len(bad):
+        raise _damaged(place, column, cells, bad)
+
+
+def _damaged(place: object, column: object, cells: _Cells, bad: np.ndarray) -> InputError:
+    row, count = first_bad_row(bad), int(bad.sum())
+    others = "" if count == 1 else f" ({count:,} such cells)"
+    return InputError(
+        f"{place}: the column {column} holds numbers, but row {row} has {cells.shown(row)}{others}. Correct or drop "
+        "such rows; if its cells are names, put a letter before each."
+    )
 
 
 def numbers_of(place: object, column: object, array: np.ndarray) -> np.ndarray:
@@ -62,12 +87,7 @@ def numbers_of(place: object, column: object, array: np.ndarray) -> np.ndarray:
         return array
     bad = known & ~fits
     if bad.any():
-        row, count = first_bad_row(bad), int(bad.sum())
-        others = "" if count == 1 else f" ({count:,} such cells)"
-        raise InputError(
-            f"{place}: the column {column} holds numbers, but row {row} has {cells.shown(row)}{others}. Correct or "
-            "drop such rows; if its cells are names, put a letter before each."
-        )
+        raise _damaged(place, column, cells, bad)
     found = cells.numbers()
     if found is None:
         return array  # more digits than a number has: names
@@ -178,6 +198,9 @@ def _steps_of_text(place: object, column: object, cells: _Cells) -> tuple[np.nda
     known = ~cells.missing
     if known.any() and cells.match(NUMBER)[known].all() and (found := cells.numbers()) is not None:
         return found, cells.missing
+    number = cells.match(NUMBER)
+    if 2 * int((number & known).sum()) > int(known.sum()):
+        raise _damaged(place, column, cells, known & ~number)
     bad = known & ~cells.match(TIME)
     if bad.any():
         raise _no_time(place, column, cells, first_bad_row(bad))

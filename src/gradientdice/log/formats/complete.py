@@ -53,7 +53,9 @@ def _complete(raw: Raw) -> Transitions:
     for array in raw.columns.values():
         if isinstance(array, np.ndarray) and array.base is None:
             array.setflags(write=False)  # no one else has them, so that Transitions need not copy them
-    data = Transitions(**raw.columns, **{"dropped_rows": raw.dropped, **books}, notes=tuple(raw.notes))
+    data = Transitions(
+        **raw.columns, **{"dropped_rows": raw.dropped, **books}, source_rows=raw.rows, notes=tuple(raw.notes)
+    )
     if raw.as_written:
         return data
     _require_nothing_after_ends(raw.place, data)

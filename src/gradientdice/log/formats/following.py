@@ -64,7 +64,7 @@ def with_next_states(raw: Raw) -> Raw:
             f"{int((~keep).sum()):,} rows at time limits or at the end of the log were dropped: what followed them is "
             "not in the log"
         )
-        raw.dropped = dropped_rows(columns, keep)
+        raw.dropped, raw.rows = dropped_rows(columns, keep), row[keep]
     raw.columns, raw.notes = kept, [*raw.notes, *notes]
     return raw
 
@@ -117,6 +117,7 @@ def in_order(raw: Raw) -> Rows:
     else:
         raw.notes.append("the rows of each episode were brought together, in the order of the file")
     raw.columns = {name: array if name == "initial_states" else array[order] for name, array in columns.items()}
+    raw.rows = order
     return order
 
 
@@ -145,7 +146,7 @@ def _require_once(raw: Raw, episodes: np.ndarray, steps: np.ndarray) -> None:
         raise InputError(
             f"{raw.place}: episode {episodes[row]} has {raw.order} {steps[row]} twice, so that its rows cannot be "
             "ordered. Give every episode a number of its own, or name a column that orders them: columns={'steps': "
-            "'…'}."
+            "'…'}, or None for the order of the file."
         )
 
 

@@ -53,7 +53,8 @@ def load(
             arrays; a table of `datasets`; a dataset of Minari or d3rlpy; a buffer of Stable-Baselines3.
         columns: field -> the name it has there, several names whose columns are joined to a vector, or None for a field
             that the log does not have, whatever a column is called. Of a log of bandits, whose rows have no order,
-            say so of `next_states`: every row is then an episode of one step.
+            say so of `next_states`, and of `episodes` if a column looks like them: every row is then an episode of one
+            step.
         csv: how a CSV file is written, if not in the usual way.
         episode_ends: "terminated" or "truncated": what the last row of an episode is, where no column says so. A
             truncated one is dropped where next states are made, since nothing is known of what followed it.

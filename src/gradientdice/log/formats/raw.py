@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from gradientdice.log.dropped import Dropped
 
 
@@ -22,6 +24,7 @@ class Raw:
         episode_ends: "terminated" or "truncated", if the user said what the last rows of episodes are.
         one_step: whether the log was said to have no next states: without episodes and ends every row is one then.
         files: the files of a folder that each have episodes of their own numbering, and their rows; empty otherwise.
+        rows: the number of each row in the source, where rows were sorted or dropped.
         dropped: what is known of rows that were dropped, if any were.
         books: words of codes and of columns: those of the source, and those that were saved with the log.
     """
@@ -35,5 +38,6 @@ class Raw:
     episode_ends: str | None = None
     one_step: bool = False
     files: tuple[tuple[str, int], ...] = ()
+    rows: np.ndarray | None = None
     dropped: Dropped | None = None
     books: dict[str, Any] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradientdice.base.errors import InputError
-from gradientdice.log.fields import ARRAYS, BOOKS, STEPS
+from gradientdice.log.fields import ARRAYS, BOOKS, FLAGS, STEPS, as_field
 from gradientdice.log.files import read_columns
 from gradientdice.log.files.arrow_table import columns_of
 from gradientdice.log.files.csv import CSV
@@ -17,7 +17,6 @@ from gradientdice.log.files.reading import filled, guarded, kind_of, require_rea
 from gradientdice.log.files.text import settled, steps_of
 from gradientdice.log.files.vectors import parts_of, side_by_side
 from gradientdice.log.formats import labels
-from gradientdice.log.formats.episodes import Episode, from_episodes
 from gradientdice.log.formats.names import Naming, resolve
 from gradientdice.log.formats.observations import joined
 from gradientdice.log.formats.raw import Raw
@@ -53,7 +52,7 @@ def from_file(path: Path, columns: Any, csv: CSV | None) -> Raw:
     if kind == ".parquet" and naming.names.get("episodes") in types:  # not a number in the names of folders
         raw.files = guarded(path, "a readable Parquet file", lambda: parquet.file_rows(path))
     raw.books |= {name: raw.columns.pop(name).tolist() for name in books if name in raw.columns}
-    lost = [field for field in naming.names if field not in raw.columns]
+    lost = [field for field in naming.names if field not in raw.columns and field != STEPS]
     if lost:
         raise InputError(f"{path}: the column of {lost[0]} went away while the file was read. Read it again.")
     return raw
@@ -134,7 +133,29 @@ def _ordering(place: str, naming: Naming, columns: dict[str, np.ndarray]) -> str
         return None
     name = naming.names[STEPS]
     columns[STEPS] = steps_of(place, name, columns[STEPS])
+    if not naming.named_order and "episodes" in columns:
+        _require_plausible(place, str(name), columns["episodes"], columns[STEPS])
     return str(name)
+
+
+def _require_plausible(place: str, name: str, episodes: np.ndarray, steps: np.ndarray) -> None:
+    """Raise if a column that only looks like steps contradicts the order of episodes that lie in one piece.
+
+    Rows of many episodes that lie apart have lost their order, and a column that goes down everywhere is turned round.
+    One that goes up and down within episodes may as well be a duration.
+    """
+    if len(steps) != len(episodes):
+        return  # refused for its length
+    inside = episodes[1:] == episodes[:-1]
+    in_pieces = int((~inside).sum()) + 1 > len(np.unique(episodes))
+    up, down = ((steps[1:] > steps[:-1])[inside], (steps[1:] < steps[:-1])[inside])
+    if in_pieces or not up.any() or not down.any():
+        return
+    row = int(np.flatnonzero(inside)[np.argmax(down)]) + 1
+    raise InputError(
+        f"{place}: the column {name} may order the rows, but goes back in row {row}, within an episode. If it does, "
+        f"say columns={{'steps': {name!r}}}, and rows are sorted by it; if not, columns={{'steps': None}}."
+    )
 
 
 def _known(books: dict[str, labels.Labels | None]) -> dict[str, labels.Labels]:
@@ -142,41 +163,69 @@ def _known(books: dict[str, labels.Labels | None]) -> dict[str, labels.Labels]:
 
 
 def _episodes(place: str, table: pa.Table, naming: Naming) -> Raw:
-    """Rows that are whole episodes: each column holds a list over the steps."""
+    """Rows that are whole episodes, as one row per step: each column holds a list over the steps.
+
+    Observations may have one more entry than there are steps: what followed the last one.
+    """
     names = {field: name for field, name in naming.names.items() if isinstance(name, str)}
     if "next_states" in names:
         raise InputError(
             f"{place} has one row per episode and next states too: name the columns without them, or write one row "
             "per transition."
         )
-    rows = table.select([names[field] for field in ("states", "actions", "rewards")]).to_pylist()
-    ended = _ends(table, names, naming)
-    log_probs = table[names["behavior_log_probs"]].to_pylist() if "behavior_log_probs" in names else [None] * len(rows)
-    raw = from_episodes(
-        place,
-        (
-            Episode(stacked(row[names["states"]]), stacked(row[names["actions"]]), row[names["rewards"]], end, probs)
-            for row, end, probs in zip(rows, ended, log_probs, strict=True)
-        ),
+    found = {field: table[name].to_pylist() for field, name in names.items() if field != "episodes"}
+    lengths = [len(rewards or ()) for rewards in found["rewards"]]
+    columns: dict[str, np.ndarray] = {"episodes": np.repeat(np.arange(len(lengths)), lengths)}
+    observed = [stacked(values) for values in found.pop("states")]
+    states = [joined("observations", values) for values in observed]
+    longer = {len(own) - length for own, length in zip(states, lengths, strict=True)}
+    if longer not in ({0}, {1}):
+        raise _unequal(place, names["states"], [len(own) for own in states], lengths)
+    own_states = [own[:length] for own, length in zip(states, lengths, strict=True)]
+    columns["states"] = settled(place, "states", names["states"], _in_one(place, "states", own_states))
+    if longer == {1}:
+        following = np.concatenate([own[1:] for own in states])
+        columns["next_states"] = settled(place, "next_states", names["states"], following)
+    for field, values in found.items():
+        if not isinstance(next((value for value in values if value is not None), None), list):
+            columns[field] = _of_whole_episodes(field, values, lengths)
+            continue
+        if [len(value or ()) for value in values] != lengths:
+            raise _unequal(place, names[field], [len(value or ()) for value in values], lengths)
+        parts = [joined(field, stacked(value)) for value in values]
+        columns[field] = settled(place, field, names[field], _in_one(place, field, parts))
+    order = _ordering(place, naming, columns)
+    notes, books = [*naming.notes, "each row is an episode"], labels.state_books(observed[0])
+    return Raw(place, columns, notes, order=order, done=naming.done, books=books)
+
+
+def _in_one(place: str, field: str, parts: list[np.ndarray]) -> np.ndarray:
+    """The steps of all episodes; an error if they differ in shape."""
+    odd = next((number for number, part in enumerate(parts) if part.shape[1:] != parts[0].shape[1:]), None)
+    if odd is not None:
+        raise InputError(
+            f"{place}: {field} of episode {odd} have the shape {parts[odd].shape[1:]}, those of the first "
+            f"{parts[0].shape[1:]}."
+        )
+    return np.concatenate(parts)
+
+
+def _unequal(place: str, column: str, own: list[int], lengths: list[int]) -> InputError:
+    odd = next(k for k, (left, right) in enumerate(zip(own, lengths, strict=True)) if left != right)
+    return InputError(
+        f"{place}: {column} of episode {odd} has {own[odd]} entries for {lengths[odd]} rewards. Each list needs one "
+        "entry per step; observations may have one more, in all episodes."
     )
-    raw.notes = [*naming.notes, "each row is an episode", *raw.notes]
-    return raw
 
 
-def _ends(table: pa.Table, names: dict[str, str], naming: Naming) -> list[bool]:
-    """Whether each episode ended: at its last step, and not by a time limit where `done` is true at both."""
-    ended = _last(table, names, "terminated")
-    if not naming.done or "truncated" not in names:
-        return ended
-    return [end and not cut for end, cut in zip(ended, _last(table, names, "truncated"), strict=True)]
-
-
-def _last(table: pa.Table, names: dict[str, str], field: str) -> list[bool]:
-    """A flag at the last step of each episode, or that of the whole episode; false if there is none."""
-    if field not in names:
-        return [False] * table.num_rows
-    values = table[names[field]].to_pylist()
-    return [bool(value[-1] if isinstance(value, list) else value) for value in values]
+def _of_whole_episodes(field: str, values: list[Any], lengths: list[int]) -> np.ndarray:
+    """A value per episode at each of its steps; a flag at its last step."""
+    array = np.array(values)
+    if field not in FLAGS:
+        return np.repeat(array, lengths)
+    flags = np.zeros(sum(lengths), dtype=bool)
+    flags[np.cumsum(lengths) - 1] = as_field(field, array)
+    return flags
 
 
 def stacked(values: Sequence[Any]) -> Any:

@@ -250,7 +250,7 @@ def _batch(
         if key == "episodes":
             array = array + numbering if numbering and not words else array
         else:
-            array = settled("it", key, name, array)
+            array = settled("this part", key, name, array)
         if isinstance(array, np.ma.MaskedArray):
             hidden = np.ma.getmaskarray(array)
             if hidden.any() and key != "next_states":
