@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradientdice_studies.files import experiment
 from gradientdice_studies.files.domains import DOMAINS
-from gradientdice_studies.files.experiment import CRASH, NOT_APPLICABLE, WORSE, WRONG, Scale, run_part
+from gradientdice_studies.files.run import _EMPTY, CRASH, NOT_APPLICABLE, WORSE, WRONG, Scale, run, run_part
 from gradientdice_studies.files.ways import MISS, NOT_TRUSTED, REFUSED, RIGHT, WAYS
 
 # The others need policies that are sampled, which takes a second each, or are damaged alike.
@@ -89,7 +88,7 @@ def test_the_page_lists_every_defect_and_shows_every_message(frame, page):
         {"call": "evaluate", "outcome": REFUSED, "reason": "log.csv: states has a dash.", "expected": True},
         {"call": "evaluate", "outcome": NOT_TRUSTED, "verdict": "caution", "value": 1.0},
     ]
-    made = pd.DataFrame([{**experiment._EMPTY, **row, "message_names_its_subject": True, **one} for one in made])
+    made = pd.DataFrame([{**_EMPTY, **row, "message_names_its_subject": True, **one} for one in made])
     text = page("files", made, Scale())
     for words in (
         "| 1 (0.9 to 1.1) | 2 | trust |",
@@ -104,7 +103,7 @@ def test_the_page_lists_every_defect_and_shows_every_message(frame, page):
 
 @pytest.mark.slow
 def test_no_domain_has_an_answer_that_is_wrong_and_trusted(tmp_path):
-    _, frame = experiment.run(tmp_path / "files", Scale())
+    _, frame = run(tmp_path / "files", Scale())
     assert defects(frame, WRONG, WORSE, CRASH) == []
     exports = frame[["domain", "way"]].drop_duplicates()
     assert len(exports) >= 48 and len(frame) == 6 * len(exports)

@@ -14,7 +14,7 @@ FOLDER = Path(gradientdice_studies.__file__).parent
 
 
 def test_every_package_with_steps_is_registered():
-    packages = {path.parent.name for path in FOLDER.glob("*/experiment.py")}
+    packages = {path.parent.name for path in FOLDER.glob("*/page.py")}
     assert packages == {experiment.package for experiment in EXPERIMENTS.values()}
 
 

@@ -1,7 +1,7 @@
 """The experiments that `gradientdice reproduce` knows, one entry each.
 
-An experiment is a package of this folder and an entry here. The package has a module `experiment` with its `Steps`, and
-its results page as a Jinja template, `page.md.jinja`. The package is imported when the experiment runs, so that the
+An experiment is a package of this folder and an entry here. The package has a module `page` with its `Steps`, and its
+results page as a Jinja template, `page.md.jinja`. The package is imported when the experiment runs, so that the
 list itself costs nothing.
 """
 
@@ -55,7 +55,7 @@ class Experiment:
 
     def load(self) -> Steps[Any, Any]:
         """Imports the experiment."""
-        return import_module(f"gradientdice_studies.{self.package}.experiment").STEPS
+        return import_module(f"gradientdice_studies.{self.package}.page").STEPS
 
 
 EXPERIMENTS = {

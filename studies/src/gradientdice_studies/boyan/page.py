@@ -18,11 +18,14 @@ from gradientdice_studies.boyan.analysis import (
     wobble_within,
 )
 from gradientdice_studies.boyan.claims import claims, duel
+from gradientdice_studies.boyan.figures import draw_all
 from gradientdice_studies.boyan.grid import (
     DISCOUNTS,
+    FULL,
     INITIAL_WEIGHTS,
     LEARNERS,
     PAPER,
+    QUICK,
     REPRESENTATIONS,
     SIGNED,
     Representation,
@@ -30,9 +33,10 @@ from gradientdice_studies.boyan.grid import (
     true_ratio,
 )
 from gradientdice_studies.boyan.reference import REFERENCE
-from gradientdice_studies.boyan.run import Tables
+from gradientdice_studies.boyan.run import Tables, run
 from gradientdice_studies.frames import column, groups, kept, records, rows_where
 from gradientdice_studies.markdown import number, table, with_error
+from gradientdice_studies.steps import Steps
 
 GAMMAS = [f"γ = {discount:g}" for discount in DISCOUNTS]
 
@@ -140,3 +144,6 @@ def _initial_weights(chosen: pd.DataFrame) -> str:
         here = rows_where(studies, learner="GenDICE", representation=representation)
         rows += [[representation, f"`{init}`", *_errors_by_discount(found)] for (init,), found in groups(here, "init")]
     return table(["", "weights", *GAMMAS], rows)
+
+
+STEPS = Steps(full=FULL, quick=QUICK, run=run, draw=draw_all, context=context)

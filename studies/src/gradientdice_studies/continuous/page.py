@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gradientdice_studies.continuous.run import Scale
+from gradientdice_studies.continuous.run import QUICK, Scale, run
 from gradientdice_studies.frames import column, groups, kept, records
 from gradientdice_studies.markdown import number, table
+from gradientdice_studies.steps import Steps
 
 # The width of the interval was settled on the first logs: these and later ones are also counted alone.
 LATER = 25
@@ -82,3 +83,6 @@ def _criteria(frame: pd.DataFrame) -> str:
         shares = (f"{np.median(factors):.2f}", f"{np.quantile(factors, 0.9):.1f}", f"{np.mean(factors > 10):.0%}")
         rows.append([name, *shares])
     return table(["criterion", "median factor", "90% quantile", "more than 10 times"], rows)
+
+
+STEPS = Steps(full=Scale(), quick=QUICK, run=run, context=context)

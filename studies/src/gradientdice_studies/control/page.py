@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gradientdice.statistics.checks import Verdict
 from gradientdice_studies.control.d3rlpy_table import NAMES, all_methods
-from gradientdice_studies.control.run import REFUSED, Scale
+from gradientdice_studies.control.figures import draw_all
+from gradientdice_studies.control.run import QUICK, REFUSED, Scale, run
 from gradientdice_studies.control.summary import Judged, judged, pooled, summarised
 from gradientdice_studies.control.tasks import TASKS
 from gradientdice_studies.control.truth import truths
 from gradientdice_studies.frames import column, groups, records, rows_where
 from gradientdice_studies.markdown import number, table
-from gradientdice.statistics.checks import Verdict
+from gradientdice_studies.steps import Steps
 
 HALVES = {"report": "kept for the report", "develop": "developed on"}
 POOLED = (
@@ -176,3 +178,6 @@ def _figures(figures: dict[str, Any]) -> list[str]:
 
 def _share(share: float) -> str:
     return "–" if share != share else f"{share:.2f}"
+
+
+STEPS = Steps(full=Scale(), quick=QUICK, run=run, context=context, draw=draw_all)

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from gradientdice_studies.coverage.run import SIZES, WHOLE, Scale
+from gradientdice_studies.coverage.run import FULL, QUICK, SIZES, WHOLE, Scale, run
 from gradientdice_studies.frames import column, groups, kept, records, rows_where
 from gradientdice_studies.markdown import number, table
+from gradientdice_studies.steps import Steps
 
 LOW, HIGH = 0.93, 0.97
 TITLES = {
@@ -115,3 +116,6 @@ def _cell(row: dict[str, Any]) -> str:
         return f"({row['refused']} refused)"
     text = f"{row['coverage']:.1%}, {number(row['width'])}"
     return text if row["refused"] == 0 else f"{text} ({row['refused']})"
+
+
+STEPS = Steps(full=FULL, quick=QUICK, run=run, context=context)

@@ -11,8 +11,10 @@ from gradientdice.estimators.saddle.gen_dice import GenDICE
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice_studies.frames import groups, kept, records
 from gradientdice_studies.hard_example.descent import WRONG_POINT, gradient_at, ratio_curvature_at
-from gradientdice_studies.hard_example.run import Scale
+from gradientdice_studies.hard_example.figures import draw_all
+from gradientdice_studies.hard_example.run import Scale, run
 from gradientdice_studies.markdown import number, table
+from gradientdice_studies.steps import Steps
 
 CLOSE = 1e-3
 
@@ -38,3 +40,6 @@ def _starts(frame: pd.DataFrame, scale: Scale) -> str:
         rows.append([learner, f"{size:g}", f"({final['ratio_1']:.4f}, {final['ratio_2']:.4f})", reached])
     header = ["learner", "distance from the point", f"τ after {scale.steps:,} steps"]
     return table([*header, f"steps until MSE(τ) < {CLOSE:g}"], rows)
+
+
+STEPS = Steps(full=Scale(), run=run, draw=draw_all, context=context)

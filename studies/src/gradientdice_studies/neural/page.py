@@ -8,7 +8,8 @@ import pandas as pd
 
 from gradientdice_studies.frames import column, groups, records
 from gradientdice_studies.markdown import number, table
-from gradientdice_studies.neural.run import Scale
+from gradientdice_studies.neural.run import QUICK, Scale, run
+from gradientdice_studies.steps import Steps
 
 HEADER = (
     "problem",
@@ -43,3 +44,6 @@ def _row(problem: str, rows: pd.DataFrame) -> list[str]:
         number(column(rows, "standard_error").median()),
         f"{inside.sum()} of {len(rows)}",
     ]
+
+
+STEPS = Steps(full=Scale(), quick=QUICK, run=run, context=context)

@@ -7,14 +7,16 @@ from typing import Any
 
 import pandas as pd
 
+from gradientdice.statistics.checks import Verdict
 from gradientdice_studies.frames import column, groups, rows_where
 from gradientdice_studies.markdown import number, table
 from gradientdice_studies.ranking.case import BEHAVIOR, best_of
 from gradientdice_studies.ranking.cases import CASES
 from gradientdice_studies.ranking.d3rlpy_table import with_d3rlpy
-from gradientdice_studies.ranking.run import Scale
+from gradientdice_studies.ranking.figures import draw_all
+from gradientdice_studies.ranking.run import QUICK, Scale, run
 from gradientdice_studies.ranking.summary import METHODS, SELECT, Coverage, Picks, calibration, judged, of_half
-from gradientdice.statistics.checks import Verdict
+from gradientdice_studies.steps import Steps
 
 KINDS = {"table": "tables", "control": "control tasks"}
 # What is asked for: coverage of 95% intervals, and deployments at the level of 5%.
@@ -210,3 +212,6 @@ def _cases(rows: pd.DataFrame) -> str:
 def _range(counts: Iterable[int]) -> str:
     low, high = min(counts), max(counts)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+STEPS = Steps(full=Scale(), quick=QUICK, run=run, context=context, draw=draw_all)

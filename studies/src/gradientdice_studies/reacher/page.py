@@ -10,9 +10,11 @@ import pandas as pd
 from gradientdice_studies.frames import column, groups, records
 from gradientdice_studies.markdown import number, table
 from gradientdice_studies.reacher.analysis import Chosen, by_mean_ratio, by_truth
+from gradientdice_studies.reacher.figures import draw_all
 from gradientdice_studies.reacher.grid import LEARNERS
 from gradientdice_studies.reacher.protocols import DISCOUNTS, truth, truth_episodes
-from gradientdice_studies.reacher.run import Results, Scale
+from gradientdice_studies.reacher.run import QUICK, Results, Scale, run
+from gradientdice_studies.steps import Steps
 
 Selected = dict[tuple[str, float], Chosen]
 
@@ -109,3 +111,6 @@ def _own(own: pd.DataFrame, corrected: Selected) -> str:
         )
     header = ["γ", "truth", "MSE(ρ), ours", "GradientDICE at its best", "times larger"]
     return table([*header, "truth inside our 95% interval", "median width"], rows)
+
+
+STEPS = Steps(full=Scale(), quick=QUICK, run=run, draw=draw_all, context=context)

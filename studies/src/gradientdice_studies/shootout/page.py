@@ -10,8 +10,10 @@ import pandas as pd
 from gradientdice_studies.frames import column, groups, kept, records, rows_where
 from gradientdice_studies.markdown import number, table
 from gradientdice_studies.shootout.analysis import CELL, errors, picks, prepared, problem_name
+from gradientdice_studies.shootout.figures import draw_all
 from gradientdice_studies.shootout.guide import HIDDEN, closed_form, guide
-from gradientdice_studies.shootout.run import CROSS_FITTED, LEARNED, OWN, Scale
+from gradientdice_studies.shootout.run import CROSS_FITTED, LEARNED, OWN, QUICK, Scale, run
+from gradientdice_studies.steps import Steps
 
 VERDICTS = ("trust", "caution", "do not trust")
 
@@ -107,3 +109,6 @@ def _order(cell: str) -> tuple[bool, bool, float]:
     if cell == "–":
         return True, False, np.inf
     return False, "(" in cell, float(cell.split()[0].replace("∞", "inf"))
+
+
+STEPS = Steps(full=Scale(), quick=QUICK, run=run, draw=draw_all, context=context)

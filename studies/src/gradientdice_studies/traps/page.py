@@ -8,9 +8,11 @@ from typing import Any
 import pandas as pd
 
 from gradientdice_studies.markdown import table
+from gradientdice_studies.steps import Steps
 from gradientdice_studies.traps.families import families
 from gradientdice_studies.traps.family import Family
-from gradientdice_studies.traps.run import Scale
+from gradientdice_studies.traps.figures import draw_all
+from gradientdice_studies.traps.run import QUICK, Scale, run
 from gradientdice_studies.traps.summary import Summary, before, summaries
 
 HEADER = (
@@ -83,3 +85,6 @@ def _reason(family: Family, summary: Summary) -> str:
 
 def _share(share: float | None) -> str:
     return "–" if share is None else f"{share:.2f}"
+
+
+STEPS = Steps(full=Scale(), quick=QUICK, run=run, context=context, draw=draw_all)

@@ -8,7 +8,9 @@ import pandas as pd
 
 from gradientdice_studies.frames import column, groups, kept, rows_where
 from gradientdice_studies.markdown import number, table
-from gradientdice_studies.verdicts.run import DEVELOP, DISCOUNTS, OVERLAPS, SIZES, Scale
+from gradientdice_studies.steps import Steps
+from gradientdice_studies.verdicts.figures import draw_all
+from gradientdice_studies.verdicts.run import DEVELOP, DISCOUNTS, OVERLAPS, QUICK, SIZES, Scale, run
 
 VERDICTS = ("trust", "caution", "do not trust")
 CLASSES = {"right": "the table", "misspecified": "the wrong features"}
@@ -72,3 +74,6 @@ def _row(verdict: str, rows: pd.DataFrame) -> list[str]:
         number(float(pd.Series(errors).quantile(0.9))),
         f"{(errors > LARGE_ERROR).mean():.0%}",
     ]
+
+
+STEPS = Steps(full=Scale(), quick=QUICK, run=run, context=context, draw=draw_all)
