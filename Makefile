@@ -11,15 +11,16 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-$(INSTALLED): pyproject.toml requirements.lock
+# The studies are a package of their own, which the tests and the pages need beside the library.
+$(INSTALLED): pyproject.toml studies/pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit("gradientdice needs Python 3.11 or newer; run: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]' --constraint requirements.lock
+	$(BIN)/python -m pip install --quiet --editable '.[dev]' --editable ./studies --constraint requirements.lock
 	@touch $@
 
 demo: $(INSTALLED) ## Evaluate a policy from the bundled log, show the answer beside the truth, write the report.
-	$(BIN)/python -m gradientdice.experiments.demo
+	$(BIN)/python -m gradientdice.demo
 
 test: $(INSTALLED) check ## Lint, check types and layers, and run the tests.
 	$(MAKE) --no-print-directory --jobs 2 types tests  # pyright leaves one of two cores idle
@@ -51,15 +52,23 @@ check-links: ## Open every outside address of the package's metadata and pages; 
 	$(PYTHON) .ci/links.py
 
 PACKAGE := .venv-package
-package: $(TOOLS)/.installed ## Build the wheel and the sdist, install each in a clean environment and run the demo from there.
+package: $(TOOLS)/.installed ## Build the wheels and sdists, run the demo from the library's, and the studies' command beside it.
 	rm -rf dist $(PACKAGE)
-	$(TOOLS)/bin/python -m build --no-isolation --outdir dist . > $(TOOLS)/build.log || { cat $(TOOLS)/build.log; exit 1; }
+	set -e; for project in . studies; do \
+	  $(TOOLS)/bin/python -m build --no-isolation --outdir dist $$project > $(TOOLS)/build.log || { cat $(TOOLS)/build.log; exit 1; }; \
+	done
+	@if $(PYTHON) -m zipfile --list dist/gradientdice-*.whl | grep studies; then \
+	  echo "The library's wheel has these files of the studies."; exit 1; \
+	fi; echo "The library's wheel has nothing of the studies."
 	$(PYTHON) -m venv $(PACKAGE)
-	set -e; for file in dist/*.whl dist/*.tar.gz; do \
+	set -e; for file in dist/gradientdice-*; do \
 	  $(PACKAGE)/bin/python -m pip install --quiet --constraint requirements.lock $$file; \
-	  (cd $(PACKAGE) && bin/python -m gradientdice.experiments.demo | grep verdict); \
+	  (cd $(PACKAGE) && bin/python -m gradientdice.demo | grep verdict); \
+	  $(PACKAGE)/bin/gradientdice reproduce --help 2>&1 | grep 'pip install gradientdice-studies'; \
 	  $(PACKAGE)/bin/python -m pip uninstall --quiet --yes gradientdice; \
 	done
+	$(PACKAGE)/bin/python -m pip install --quiet --constraint requirements.lock dist/*.whl
+	$(PACKAGE)/bin/gradientdice reproduce --help | grep hard-example
 
 time-tutorial: $(TOOLS)/.installed ## Time the first tutorial for a newcomer: an empty environment, the wheel, every cell.
 	rm -rf build/wheel
@@ -78,7 +87,7 @@ LOCK := .venv-lock
 lock: ## Write the newest versions that go together to requirements.lock.
 	rm -rf $(LOCK)
 	$(PYTHON) -m venv $(LOCK)
-	$(LOCK)/bin/python -m pip install --quiet --editable '.[dev,docs]'
+	$(LOCK)/bin/python -m pip install --quiet --editable '.[dev,docs]' --editable ./studies
 	$(LOCK)/bin/python -m pip freeze --exclude-editable > requirements.lock
 	rm -rf $(LOCK)
 
@@ -87,7 +96,7 @@ test-lowest: ## Run the tests with the lowest versions that pyproject.toml allow
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --upgrade pip
 	$(PYTHON) -c "import tomllib; [print(d.replace('>=', '==')) for d in tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']]" > $(LOWEST)/lowest.txt
-	$(LOWEST)/bin/python -m pip install --quiet --editable '.[dev]' --constraint $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/python -m pip install --quiet --editable '.[dev]' --editable ./studies --constraint $(LOWEST)/lowest.txt
 	$(LOWEST)/bin/python -m pytest -n 2 -q
 
 # Other libraries have environments of their own: d3rlpy and RLlib ask for older versions of gymnasium. This torch is
@@ -128,7 +137,7 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check --quiet --line-length $(PAGE_WIDTH) $$(git ls-files '*.md')
 	$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 
-types: $(INSTALLED) ## Type-check src and tests with pyright.
+types: $(INSTALLED) ## Type-check the library, the studies and the tests with pyright.
 	$(BIN)/pyright
 
 reliability: $(INSTALLED) ## Try bad input, faults and kills by the thousand, and write docs/reliability.md.
@@ -146,8 +155,8 @@ bench: $(INSTALLED) ## Measure speed, as ratios in one run.
 bench-scale: $(INSTALLED) ## Measure logs beyond memory and write docs/results/scale.md; takes 5 GB in scale-logs, and 25 minutes.
 	$(BIN)/python benchmarks/scale.py
 
-results: $(INSTALLED) ## Run all experiments and write the pages under docs/results.
-	set -e; for name in $$($(BIN)/python -c 'from gradientdice.experiments.registry import EXPERIMENTS; print(*EXPERIMENTS)'); do \
+results: $(INSTALLED) ## Run all studies and write the pages under docs/results.
+	set -e; for name in $$($(BIN)/python -c 'from gradientdice_studies.registry import EXPERIMENTS; print(*EXPERIMENTS)'); do \
 	  $(BIN)/gradientdice reproduce $$name --page docs/results/$$(echo $$name | tr - _).md; \
 	done
 

@@ -27,8 +27,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 import gradientdice as gd
 from gradientdice.base.atomic import make_folder, write_atomically
 from gradientdice.base.checkpoint import load_checkpoint, save_checkpoint
-from gradientdice.experiments.store import ResultStore
 from gradientdice.log.scanning.spill import Spill
+from gradientdice_studies.store import ResultStore
 from reliability import killed_scan, killed_sweep
 from reliability.calls import Call, wrong_calls
 from reliability.damage import damaged_files, flipped_bits, same_logs, scanned
@@ -127,7 +127,7 @@ def main() -> None:
 def _kept(place: Path, every: int) -> dict[str, Any]:
     """What an earlier run of the same sources has counted."""
     sources = hashlib.sha256(str(every).encode())
-    for folder in ("src", "tests/reliability", "benchmarks"):
+    for folder in ("src", "studies/src", "tests/reliability", "benchmarks"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             sources.update(path.read_bytes())
     fresh = {"sources": sources.hexdigest(), "kinds": {}}

@@ -28,7 +28,7 @@ def run_grid() -> None:
     import jax
 
     from gradientdice.dice.stochastic.grid import collect, run_groups
-    from gradientdice.experiments.boyan.grid import FULL, cells
+    from gradientdice_studies.boyan.grid import FULL, cells
 
     groups = [cell.group for cell in cells(FULL, paper_only=True)]
     assert sum(group.size for group in groups) * FULL.runs == RUNS

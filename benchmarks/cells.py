@@ -1,7 +1,7 @@
 """Computes what is missing in a committed table of answers, on as many cores as there are, one JSON line for each log.
 
     python benchmarks/cells.py control OUT.jsonl [--table docs/results/control/answers.csv.gz] [--rows 10000] …
-    python -m gradientdice.experiments.gather control docs/results/control/answers.csv.gz --shared OUT.jsonl \
+    python -m gradientdice_studies.gather control docs/results/control/answers.csv.gz --shared OUT.jsonl \
         --page docs/results/control.md
 
 The second command adds them to the table and writes the page. Processes live on, so that a task's programs are compiled
@@ -9,7 +9,7 @@ once; what answers cost is then not what they cost a user, and is left out with 
 stopped; what is done by then is in the file.
 
     python benchmarks/cells.py control COSTS.jsonl --alone
-    python -m gradientdice.experiments.gather control docs/results/control/answers.csv.gz --costs COSTS.jsonl …
+    python -m gradientdice_studies.gather control docs/results/control/answers.csv.gz --costs COSTS.jsonl …
 
 With --alone, the last log of each task and size goes to each method in a process of its own, with one thread and
 nothing compiled before: what it costs there is what it costs a user with one core.
@@ -31,7 +31,7 @@ from pathlib import Path
 import pandas as pd
 
 from gradientdice.base.cores import usable_cores
-from gradientdice.experiments.gather import KEYS
+from gradientdice_studies.gather import KEYS
 
 ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -48,9 +48,9 @@ KEPT_PROGRAMS = {
 
 def control_jobs(options: argparse.Namespace, known: pd.DataFrame) -> dict[str, partial]:
     """Name -> work, for each log and method of the grid that the table does not have; with --alone for one log each."""
-    from gradientdice.experiments.control.methods import methods
-    from gradientdice.experiments.control.run import Scale, answers, cells
-    from gradientdice.experiments.control.tasks import TASKS
+    from gradientdice_studies.control.methods import methods
+    from gradientdice_studies.control.run import Scale, answers, cells
+    from gradientdice_studies.control.tasks import TASKS
 
     chosen = options.method or list(methods())
     done = set(zip(known["task"], known["rows"], known["seed"], known["method"], strict=True)) if len(known) else set()
@@ -76,7 +76,7 @@ def control_jobs(options: argparse.Namespace, known: pd.DataFrame) -> dict[str, 
 
 
 def ranking_jobs(options: argparse.Namespace, known: pd.DataFrame) -> dict[str, partial]:
-    from gradientdice.experiments.ranking.run import Scale, answers, cells
+    from gradientdice_studies.ranking.run import Scale, answers, cells
 
     done = set(zip(known["case"], known["seed"], strict=True)) if len(known) else set()
     return {cell.name: partial(answers, cell) for cell in cells(Scale()) if (cell.case, cell.seed) not in done}

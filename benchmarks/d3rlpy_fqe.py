@@ -33,7 +33,8 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLE = ROOT / "src/gradientdice/experiments/control/data/d3rlpy.csv"
+SOURCES = (ROOT / "src", ROOT / "studies/src")
+TABLE = ROOT / "studies/src/gradientdice_studies/control/data/d3rlpy.csv"
 KEYS = ("task", "rows", "seed", "discount", "updates")
 COLUMNS = (*KEYS, "value", "seconds", "mebibytes", "version")
 UPDATES, DRAWS = 10_000, 20
@@ -64,7 +65,7 @@ def main() -> None:
     options.keep.mkdir(parents=True, exist_ok=True)
     with _pool(options.workers) as pool:
         list(pool.map(partial(make_log, options.rows, options.keep), _missing(options)))
-    environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", *_given_path())))}
+    environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(map(str, (*SOURCES, *_given_path())))}
     subprocess.run([options.python, __file__, "--inside", *sys.argv[1:]], env=environment, check=True)
 
 
@@ -79,7 +80,7 @@ def _pool(workers: int, tasks_each: int | None = None) -> ProcessPoolExecutor:
 
 def _missing(options: argparse.Namespace) -> dict[tuple[str, int], list[float]]:
     """Log -> discounts that the table does not have; seeds first, so that an interrupted run has some of every task."""
-    from gradientdice.experiments.control.tasks import TASKS
+    from gradientdice_studies.control.tasks import TASKS
 
     known = {tuple(row[name] for name in KEYS) for row in read_rows(options.table)}
     found = {}
@@ -103,8 +104,8 @@ def _key(options: argparse.Namespace, name: str, seed: int, discount: float) -> 
 
 def make_log(rows: int, keep: Path, log: tuple[str, int]) -> None:
     """Makes a log, of a task and a seed, that is not kept yet."""
-    from gradientdice.experiments.control.run import Cell, stored_log
-    from gradientdice.experiments.control.tasks import TASKS
+    from gradientdice_studies.control.run import Cell, stored_log
+    from gradientdice_studies.control.tasks import TASKS
 
     name, seed = log
     stored_log(TASKS[name](), Cell(name, rows, seed), keep)
@@ -129,8 +130,8 @@ def answers(
     """One log's rows of the table; none after the deadline."""
     import d3rlpy  # pyright: ignore[reportMissingImports]
 
-    from gradientdice.experiments.control.memory import peak_memory
-    from gradientdice.experiments.control.tasks import TASKS
+    from gradientdice_studies.control.memory import peak_memory
+    from gradientdice_studies.control.tasks import TASKS
 
     task, found = TASKS[name](), []
     place = options.keep / f"{name}-{options.rows}-{seed}.npz"
@@ -179,7 +180,7 @@ def fitted_q(policy, log, discount: float, seed: int, updates: int = UPDATES, pr
     import d3rlpy  # pyright: ignore[reportMissingImports]
     import torch  # pyright: ignore[reportMissingImports]
 
-    from gradientdice.experiments.control.actors import draw
+    from gradientdice_studies.control.actors import draw
 
     d3rlpy.seed(seed)
     rng = np.random.default_rng(seed)

@@ -19,7 +19,8 @@ import numpy as np
 from d3rlpy_fqe import append_row, fitted_q, read_rows
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLE = ROOT / "src/gradientdice/experiments/ranking/data/d3rlpy.csv"
+SOURCES = (ROOT / "src", ROOT / "studies/src")
+TABLE = ROOT / "studies/src/gradientdice_studies/ranking/data/d3rlpy.csv"
 COLUMNS = ("case", "seed", "policy", "value", "seconds", "version")
 
 
@@ -38,7 +39,7 @@ def main() -> None:
         return
     if not options.python:
         parser.error("--python is missing: the interpreter of an environment with d3rlpy")
-    from gradientdice.experiments.ranking.cases import CASES
+    from gradientdice_studies.ranking.cases import CASES
 
     cases = options.cases or list(CASES)
     with tempfile.TemporaryDirectory() as folder:
@@ -47,13 +48,13 @@ def main() -> None:
             for seed in seeds:
                 case.log(seed).save(Path(folder) / f"{name}-{seed}.npz")
         command = [options.python, __file__, f"--inside={folder}", f"--first={options.first}", f"--logs={options.logs}"]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, SOURCES))}
         subprocess.run([*command, f"--table={options.table}", *cases], env=environment, check=True)
 
 
 def evaluate_all(cases: list[str], seeds: range, folder: Path, table: Path) -> None:
     """Runs in d3rlpy's environment; seeds first, so that an interrupted run has some of every case."""
-    from gradientdice.experiments.ranking.cases import CASES
+    from gradientdice_studies.ranking.cases import CASES
 
     known = {(row["case"], int(row["seed"]), row["policy"]) for row in read_rows(table)}
     for seed in seeds:
@@ -72,7 +73,7 @@ def one_fit(name: str, seed: int, policy: str, log: dict[str, np.ndarray]) -> di
     """A row of the table: one candidate on one log."""
     import d3rlpy  # pyright: ignore[reportMissingImports]
 
-    from gradientdice.experiments.ranking.cases import CASES
+    from gradientdice_studies.ranking.cases import CASES
 
     case, started = CASES[name](), time.perf_counter()
     candidate, columns = _vectors(case.candidates[policy], log)

@@ -23,11 +23,11 @@ from typing import Any
 import pandas as pd
 
 from gradientdice.base.effort import Effort
-from gradientdice.experiments.control.methods import default_answers
-from gradientdice.experiments.control.run import Cell, answer_rows, stored_log
-from gradientdice.experiments.control.summary import pooled, summarised
-from gradientdice.experiments.control.tasks import TASKS
-from gradientdice.experiments.frames import groups
+from gradientdice_studies.control.methods import default_answers
+from gradientdice_studies.control.run import Cell, answer_rows, stored_log
+from gradientdice_studies.control.summary import pooled, summarised
+from gradientdice_studies.control.tasks import TASKS
+from gradientdice_studies.frames import groups
 
 ROOT = Path(__file__).resolve().parent.parent
 

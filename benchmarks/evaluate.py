@@ -87,14 +87,14 @@ def loading(folder: Path) -> None:
 
 ANSWER = """
 import sys, time, numpy as np, gradientdice as gd
-from gradientdice.experiments.continuous.environments import ENVIRONMENTS
+from gradientdice_studies.continuous.environments import ENVIRONMENTS
 name, rows, functions = sys.argv[1:]
 if name in ENVIRONMENTS:
     environment = ENVIRONMENTS[name]()
     data, target = environment.log(int(rows), np.random.default_rng([2, 0])), environment.target
 else:
-    from gradientdice.experiments.control.simulate import make_log
-    from gradientdice.experiments.control.tasks import TASKS
+    from gradientdice_studies.control.simulate import make_log
+    from gradientdice_studies.control.tasks import TASKS
     task = TASKS[name]()
     data, target = make_log(task, int(rows), 0), task.target
 started = time.perf_counter()
@@ -109,7 +109,7 @@ DEMANDING = ("reacher", "ant", "acrobot")
 
 def continuous_answers() -> None:
     """Control problems: the default, and networks, each in a process that does nothing else."""
-    from gradientdice.experiments.continuous.environments import ENVIRONMENTS
+    from gradientdice_studies.continuous.environments import ENVIRONMENTS
 
     for functions, rows, label, names in (
         ("default", 10_000, "10⁴", (*ENVIRONMENTS, *DEMANDING)),
@@ -127,7 +127,7 @@ def continuous_answers() -> None:
 
 def large_tables() -> None:
     """Taxi and PageRank with 10⁶ transitions, as the shootout logs them."""
-    from gradientdice.experiments.shootout.problems import TABULAR
+    from gradientdice_studies.shootout.problems import TABULAR
 
     for name, label in (("taxi", "Taxi, 2,000 × 6"), ("page-rank", "PageRank, 10⁵ pages")):
         problem = TABULAR[name]()

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-SOURCE = Path(__file__).resolve().parents[1] / "src"
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = (str(ROOT / "src"), str(ROOT / "studies/src"))
 LIMIT = 170  # seconds for a task
 # Set for a process whose programs an earlier one left in JAX's compilation cache.
 SECOND = "BENCHMARK_SECOND_PROCESS"
@@ -81,7 +82,7 @@ def moment_task(rows: int, width: int) -> dict[str, Any]:
 def default_task(name: str, rows: int, effort: str, discount: float = 0.99) -> dict[str, Any]:
     """The default answer on a control log, in all and by stage."""
     import gradientdice as gd
-    from gradientdice.experiments.continuous.environments import ENVIRONMENTS
+    from gradientdice_studies.continuous.environments import ENVIRONMENTS
 
     environment = ENVIRONMENTS[name]()
     data = environment.log(rows, np.random.default_rng(0))
@@ -173,7 +174,7 @@ def run(task: str, arguments: list[Any], place: str, **variables: str) -> dict[s
             "--json",
             str(result),
         ]
-        paths = f"{SOURCE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+        paths = os.pathsep.join([*SOURCES, os.environ.get("PYTHONPATH", "")])
         try:
             subprocess.run(
                 command,

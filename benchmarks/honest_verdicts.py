@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 import gradientdice as gd
-from gradientdice.experiments.coverage.problems import problems
-from gradientdice.experiments.traps.families import families
-from gradientdice.experiments.verdicts.run import OVERLAPS, logged_with
+from gradientdice_studies.coverage.problems import problems
+from gradientdice_studies.traps.families import families
+from gradientdice_studies.verdicts.run import OVERLAPS, logged_with
 
 
 def found(logs: int, *, traps: bool) -> dict[str, str]:

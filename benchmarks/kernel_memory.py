@@ -21,7 +21,7 @@ METHODS = {
 WORK = """
 import json, sys, time
 import numpy as np, gradientdice as gd
-from gradientdice.experiments.shootout.control import CONTROL
+from gradientdice_studies.shootout.control import CONTROL
 problem = CONTROL["cart-pole"]()
 data = problem.log(int(sys.argv[1]), 0.0, np.random.default_rng(0))
 started = time.perf_counter()

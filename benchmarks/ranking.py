@@ -39,7 +39,7 @@ def rank_table() -> None:
 
 
 def rank_control(name: str) -> None:
-    from gradientdice.experiments.ranking.cases import CASES
+    from gradientdice_studies.ranking.cases import CASES
 
     case = CASES[name]()
     data, target = case.log(0), case.candidates["target"]

@@ -36,7 +36,7 @@ def main() -> None:
 def measure(data, seeds: int, output: Path | None) -> None:
     import numpy as np
 
-    from gradientdice.experiments.reacher.grid import run_corrected, run_paper
+    from gradientdice_studies.reacher.grid import run_corrected, run_paper
 
     ready = time.perf_counter()
     found = run_paper(data, seeds)
@@ -63,7 +63,7 @@ def measure(data, seeds: int, output: Path | None) -> None:
 def compare(data, seeds: int, against: Path) -> None:
     import numpy as np
 
-    from gradientdice.experiments.reacher.grid import LEARNERS, run_paper, settings
+    from gradientdice_studies.reacher.grid import LEARNERS, run_paper, settings
 
     here = run_paper(data, seeds)["paper_curve"][..., 0].astype(np.float64)
     with np.load(against) as archive:

@@ -11,7 +11,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import gradientdice as gd
-from gradientdice.experiments import demo
+from gradientdice import demo
 
 DOCS = Path(__file__).parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -1,4 +1,4 @@
-"""Array shapes at run time: once this is imported, the package's functions and dataclasses check them.
+"""Array shapes at run time: once this is imported, functions and dataclasses of the library and its studies check them.
 
 jaxtyping's own import hook wraps every function, which more than doubles the time of these tests, and checks what a
 dataclass is given before it has made arrays of it. This one wraps only what has an array's shape in its annotations,
@@ -23,7 +23,7 @@ from typing import Any
 from beartype.door import is_bearable
 from jaxtyping import TypeCheckError, jaxtyped
 
-PACKAGE = "gradientdice"
+PACKAGES = {"gradientdice", "gradientdice_studies"}
 ACTIVE = os.environ.get("CHECK_SHAPES", "1") == "1"
 # Of each function, so many calls are checked in each test: a loop over a hundred logs repeats the same shapes.
 CALLS = 3
@@ -142,7 +142,7 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname.split(".")[0] != PACKAGE:
+        if fullname.split(".")[0] not in PACKAGES:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
@@ -150,6 +150,6 @@ class _Finder(MetaPathFinder):
         return spec
 
 
-# A process that a test starts may have imported the package by now: then nothing is checked in it.
-if ACTIVE and PACKAGE not in sys.modules:
+# A process that a test starts may have imported a package by now: then nothing is checked in it.
+if ACTIVE and not PACKAGES & sys.modules.keys():
     sys.meta_path.insert(0, _Finder())

@@ -10,12 +10,20 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.experiments.coverage.problems import problems
+from gradientdice_studies.coverage.problems import problems
 from problems import known
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
-    ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
+    ROOT / name
+    for name in (
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "CODE_OF_CONDUCT.md",
+        "studies/README.md",
+    )
 ] + sorted((ROOT / "docs").rglob("*.md"))
 
 
@@ -96,8 +104,10 @@ def test_pages_of_adapters_run(page, tmp_path, monkeypatch):
 
 def test_the_version_is_the_same_everywhere():
     packaged = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    studies = tomllib.loads((ROOT / "studies/pyproject.toml").read_text())["project"]
     cited = re.findall(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
-    assert [gd.__version__] == [packaged] == cited
+    assert [gd.__version__] == [packaged] == cited == [studies["version"]]
+    assert studies["dependencies"] == [f"gradientdice=={packaged}"]
 
 
 def listed(page):

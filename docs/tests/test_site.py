@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 import gradientdice as gd
-from gradientdice.experiments import demo
+from gradientdice import demo
 
 ROOT = Path(__file__).parents[2]
 SITE, PICTURES = ROOT / "build/docs", ROOT / "build/pictures"

@@ -56,7 +56,7 @@ def test_the_package_and_its_pages_name_the_project_s_addresses_nowhere_else():
     """They may change with where the project is kept: pyproject.toml and CITATION.cff are then all there is to edit."""
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
     hosts = {re.sub(r"https://([^/]+/?\w*).*", r"\1", urls[name]) for name in ("Repository", "Documentation")}
-    folders = [ROOT / "src", ROOT / "docs", ROOT / ".github"]
+    folders = [ROOT / "src", ROOT / "studies", ROOT / "docs", ROOT / ".github"]
     files = [path for folder in folders for kind in ("py", "md", "html", "yml") for path in folder.rglob(f"*.{kind}")]
     assert len(hosts) == 2 and len(files) > 300
     assert [path.name for path in [*files, *ROOT.glob("*.md")] if any(host in path.read_text() for host in hosts)] == []

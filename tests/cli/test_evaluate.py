@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 import gradientdice as gd
+from gradientdice import demo
 from gradientdice.cli.main import app, main
 from gradientdice.default import search
-from gradientdice.experiments import demo
 from problems import linear_system
 
 
@@ -75,7 +75,7 @@ class TestCommandLine:
 
     def test_policies_by_name_and_by_columns(self, command, monkeypatch, files, estimate, tmp_path):
         (tmp_path / "mine.py").write_text(
-            "import gradientdice as gd, gradientdice.experiments.demo as d\npolicy = gd.TabularPolicy(d.TARGET)\nnumber = 3\n"
+            "import gradientdice as gd, gradientdice.demo as d\npolicy = gd.TabularPolicy(d.TARGET)\nnumber = 3\n"
         )
         monkeypatch.syspath_prepend(tmp_path)
         base = ("evaluate", files / demo.LOG, "--discount", demo.DISCOUNT, "--json", "--policy")

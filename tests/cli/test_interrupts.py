@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from gradientdice.cli.interrupts import INTERRUPTED, ends_soon_when_interrupted
-from gradientdice.experiments.store import ResultStore
+from gradientdice_studies.store import ResultStore
 from problems import linear_system
 
 # Two seconds, and as many again for a machine that is busy with other tests and the type checker.

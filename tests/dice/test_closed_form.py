@@ -30,7 +30,7 @@ def test_boyan_to_ten_digits(discount, penalty):
     ],
 )
 def test_boyan_linear_fixed_points(discount, best, fixed_point):
-    from gradientdice.experiments.boyan.analysis import best_fit_error, exact_error
+    from gradientdice_studies.boyan.analysis import best_fit_error, exact_error
 
     assert best_fit_error(discount) == pytest.approx(best, rel=0.005)
     assert exact_error("linear", discount) == pytest.approx(fixed_point, rel=0.005)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.experiments.coverage.problems import problems
 from gradientdice.statistics.intervals import standard_error
 from gradientdice.statistics.sources import ErrorSources
+from gradientdice_studies.coverage.problems import problems
 from problems import known, random_problem
 
 

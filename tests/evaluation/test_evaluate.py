@@ -182,8 +182,8 @@ def test_a_log_without_initial_states_needs_discount_1(setting):
 
 def test_features_that_miss_something_are_seen(rng):
     """Merging neighbouring states of a random MDP biases the value; the misfit says so, and right features have none."""
-    from gradientdice.experiments.coverage.problems import problems
-    from gradientdice.experiments.coverage.run import merged_features
+    from gradientdice_studies.coverage.problems import problems
+    from gradientdice_studies.coverage.run import merged_features
 
     problem = problems()["random 8×3"]()
     data, policy = problem.independent(3000, rng), gd.TabularPolicy(problem.target)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.experiments.coverage.problems import problems
+from gradientdice_studies.coverage.problems import problems
 from problems import known, linear_system
 
 ENDING = "ending, random 6×2"

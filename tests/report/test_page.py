@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.experiments import demo
+from gradientdice import demo
 from gradientdice.report.explanations import explanation
 from gradientdice.report.page import render
 from gradientdice.statistics.possible import PossibleRange
@@ -59,7 +59,7 @@ def continuous():
 def test_the_bundled_log_is_the_one_the_command_makes(files):
     from importlib.resources import files as resources
 
-    bundled = Path(str(resources("gradientdice.experiments"))) / "data"
+    bundled = Path(str(resources("gradientdice"))) / "data"
     log, again = gd.load(files / demo.LOG), gd.load(bundled / demo.LOG)
     for name in ("states", "actions", "rewards", "next_states", "episodes"):
         np.testing.assert_array_equal(getattr(log, name), getattr(again, name))

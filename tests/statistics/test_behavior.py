@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.experiments.coverage.problems import problems
 from gradientdice.statistics.behavior import behavior_value
+from gradientdice_studies.coverage.problems import problems
 from problems import known
 
 

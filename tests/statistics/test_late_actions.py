@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.experiments.traps.drift import Drift
-from gradientdice.experiments.traps.families.simulated import Table, normal
 from gradientdice.statistics.late_actions import action_effects, late_actions_check
 from gradientdice.statistics.past import Past
+from gradientdice_studies.traps.drift import Drift
+from gradientdice_studies.traps.families.simulated import Table, normal
 from problems import known
 
 

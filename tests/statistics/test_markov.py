@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.experiments.continuous.environments import cart_pole
-from gradientdice.experiments.coverage.problems import problems
-from gradientdice.experiments.traps.families import families
 from gradientdice.statistics.checks import Check
 from gradientdice.statistics.kernel_history import MOST_STEPS, KernelHistory
 from gradientdice.statistics.markov import probability_deviation
 from gradientdice.statistics.past import Past
+from gradientdice_studies.continuous.environments import cart_pole
+from gradientdice_studies.coverage.problems import problems
+from gradientdice_studies.traps.families import families
 from problems import known, random_problem
 
 PAST, PROBABILITY = "dependence on the past", "change of the behaviour's probability within a pair"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.experiments.traps.families import families
-from gradientdice.experiments.traps.families.shifted import shifted
 from gradientdice.statistics.shifted import shifted_checks, shown_after_limits, stale_share
+from gradientdice_studies.traps.families import families
+from gradientdice_studies.traps.families.shifted import shifted
 from problems import known
 
 

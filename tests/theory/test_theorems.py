@@ -203,7 +203,7 @@ class TestOneSolve:
 class TestHardExample:
     def test_printed_partials_with_the_last_one_corrected(self, rng):
         """Appendix B at random points; ∂J/∂f₂ is ¼τ₁² + ¼τ₂² − ½τ₂²(1 + ½f₂)."""
-        from gradientdice.experiments.hard_example import gradient_at
+        from gradientdice_studies.hard_example import gradient_at
 
         for _ in range(5):
             t1, t2, f1, f2, eta = rng.normal(size=5)
@@ -220,7 +220,7 @@ class TestHardExample:
             assert abs(ours[3] - as_printed) > 1e-3
 
     def test_gendice_stops_at_a_wrong_saddle_and_leaves_it_when_perturbed(self):
-        from gradientdice.experiments import hard_example as example
+        from gradientdice_studies import hard_example as example
 
         gen = gd.GenDICE(1.0)
         assert (example.gradient_at(gen, example.WRONG_POINT) == 0).all()
@@ -230,7 +230,7 @@ class TestHardExample:
         np.testing.assert_allclose(example.descend(gen, nearby)[-1], 1, atol=1e-3)
 
     def test_gradientdice_has_one_stationary_point_the_answer(self):
-        from gradientdice.experiments import hard_example as example
+        from gradientdice_studies import hard_example as example
 
         gradient = gd.GradientDICE(1.0)
         assert np.abs(example.gradient_at(gradient, example.WRONG_POINT)).max() > 0.1

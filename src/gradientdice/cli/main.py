@@ -8,22 +8,25 @@ from typing import Annotated, NoReturn
 import typer
 
 from gradientdice.base.errors import InputError
-from gradientdice.cli import reproduce
 from gradientdice.cli.doctor import doctor
 from gradientdice.cli.evaluate import compare, evaluate
+from gradientdice.cli.extensions import Commands
 from gradientdice.cli.interrupts import ends_soon_when_interrupted
 from gradientdice.cli.options import BROKEN, REFUSED
 from gradientdice.cli.rank import rank, select
 
 DEBUG = "--debug"
 
-app = typer.Typer(help="How well would this policy do? Off-policy evaluation from logged data.", no_args_is_help=True)
+app = typer.Typer(
+    cls=Commands,
+    help="How well would this policy do? Off-policy evaluation from logged data.",
+    no_args_is_help=True,
+)
 app.command()(evaluate)
 app.command()(compare)
 app.command()(rank)
 app.command()(select)
 app.command()(doctor)
-app.add_typer(reproduce.app, name="reproduce")
 
 
 @app.callback()

@@ -23,7 +23,7 @@ from gradientdice.statistics.checks import Check, below
 from gradientdice.statistics.intervals import standard_error
 from gradientdice.statistics.share_sums import Samples, central_sums, largest_share, times_power_of_two
 
-# On the problems of `experiments/traps` that thresholds are set on, 88 of 100 logs with exponential rewards stay below
+# On the problems of the study of traps that thresholds are set on, 88 of 100 logs with exponential rewards stay below
 # it, and 2 of 100 with Pareto(2.5) rewards. At 0.2 about 18% of the latter would, of which some 80% are covered. About
 # 55 equal shares reach it.
 SKEWED = 0.15

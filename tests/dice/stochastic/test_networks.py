@@ -11,7 +11,7 @@ from dice.stochastic.small import one_hot_log
 from gradientdice.dice.stochastic.fitted_q import FittedQ
 from gradientdice.dice.stochastic.network import predict
 from gradientdice.estimators.doubly_robust.networks import default_solver, neural_doubly_robust
-from gradientdice.experiments.coverage.problems import problems
+from gradientdice_studies.coverage.problems import problems
 from problems import known
 
 WRONG: Any = [64]

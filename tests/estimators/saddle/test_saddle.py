@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.dice.population import population_objective
+from gradientdice_studies.hard_example.population import population_objective
 from problems import made, random_problem
 
 EVERY = sorted(gd.ESTIMATORS)
