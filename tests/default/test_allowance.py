@@ -13,7 +13,7 @@ from gradientdice.default.allowance import (
     lacking_ratio,
     unexplained_share,
 )
-from gradientdice.default.search import FunctionSearch, searching
+from gradientdice.default.search import FunctionSearch, Searching
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
 from gradientdice.policies import Policy
 from gradientdice.problem.problem import Problem
@@ -56,7 +56,7 @@ def missed_log(inputs: int, rows: int = 1_500) -> gd.Transitions:
 
 
 def chosen_without_networks(data: gd.Transitions, policy: Policy) -> tuple[Problem, FunctionSearch]:
-    problem = Problem(data, policy, seed=0, search=searching(0.5), effort=Effort.QUICK)
+    problem = Problem(data, policy, seed=0, search=Searching(0.5), effort=Effort.QUICK)
     assert isinstance(problem.chosen, FunctionSearch)
     return problem, problem.chosen
 
@@ -125,7 +125,7 @@ def test_the_interval_of_the_default_depends_on_the_confidence_through_it():
     rewards = np.sign(np.sin(9 * states[:, 0]))  # jumps, which smooth features miss
     data = gd.Transitions(states, rng.integers(0, 2, 1000), rewards, following, initial_states=states[:50])
     policy = gd.DiscretePolicy(lambda states: np.tile([0.3, 0.7], (len(states), 1)), 2)
-    problem = gd.Problem(data, policy, search=searching(0.9), effort=Effort.QUICK)
+    problem = gd.Problem(data, policy, search=Searching(0.9), effort=Effort.QUICK)
     search = problem.chosen
     assert isinstance(search, FunctionSearch) and search.allowance(0.8) > 0
     assert search.allowance(0.99) == pytest.approx(search.allowance(0.8) * 2.5758 / 1.2816, rel=1e-4)

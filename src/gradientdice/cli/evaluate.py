@@ -60,7 +60,7 @@ def evaluate(
 ) -> None:
     """The value of a policy from a log, with an interval and a verdict; a curve over several discounts."""
     import gradientdice as gd
-    from gradientdice.default.search import searching
+    from gradientdice.default.search import Searching
     from gradientdice.evaluation.compare import compare_problem
     from gradientdice.evaluation.curve import DiscountCurve, require_discounts
     from gradientdice.evaluation.evaluate import evaluate_discounts
@@ -87,7 +87,7 @@ def evaluate(
             found = gd.evaluate(data, target, discount=one_or_several(discounts), checkpoint=checkpoint, **options)
         else:
             # One problem for both: the search and the moments are shared with the comparison.
-            problem = gd.Problem(data, target, search=searching(discounts[0]), effort=effort)
+            problem = gd.Problem(data, target, search=Searching(discounts[0]), effort=effort)
             every = evaluate_discounts(problem, discounts, intervals)
             found = every[0] if len(every) == 1 else DiscountCurve(tuple(every))
     estimates = list(found) if isinstance(found, DiscountCurve) else [found]

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gradientdice.base.errors import require_number
-from gradientdice.default.search import FunctionSearch, searching
+from gradientdice.default.search import FunctionSearch, Searching
 from gradientdice.dice.saddle import Solver
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
@@ -48,7 +48,7 @@ class Automatic:
             plain = GradientDICE(self.discount)
             found = plain.answer(problem, solver)
             return found if found.method else replace(found, method=repr(plain))
-        search = searching(self.discount)(problem) if problem.search is None else problem.chosen
+        search = Searching(self.discount)(problem) if problem.search is None else problem.chosen
         assert isinstance(search, FunctionSearch)
         chosen = search.chosen
         return replace(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from gradientdice.base.effort import Effort
+from gradientdice.default.kept import Kept
 from gradientdice.default.model.needs import can_simulate
 from gradientdice.default.value_candidates import SimulatedValues
 from gradientdice.problem.folds import Folds
@@ -47,22 +49,15 @@ class Learners:
     fit: Fitting | None = None
 
 
-def learners_for(problem: Problem) -> Learners:
-    """Networks, where the policy can be asked anywhere and there is time for them."""
+def learners_for(problem: Problem, kept: Kept) -> Learners:
+    """Networks, where the policy can be asked anywhere and there is time for them; `kept` has what others learned."""
     if without_networks(problem):
         return Learners()
     # Networks need JAX, which a quick answer does not import.
     from gradientdice.default.fitted_values import fitted_q_values
     from gradientdice.default.model.values import simulated_values
 
-    return Learners(simulated_values, fitted_q_values)
-
-
-def begin_simulation(problem: Problem, folds: Folds) -> None:
-    """Begins to learn the dynamics while something else is computed on a GPU: compiling is what both wait for."""
-    from gradientdice.default.model.values import begin_learning
-
-    begin_learning(problem, folds, problem.effort)
+    return Learners(partial(simulated_values, kept=kept), fitted_q_values)
 
 
 def without_networks(problem: Problem) -> str:

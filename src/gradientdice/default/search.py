@@ -16,8 +16,8 @@ Moments serve every discount, so that several discounts share each pass over the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -27,12 +27,8 @@ from gradientdice.base.effort import Effort
 from gradientdice.base.freed import give_back_freed_memory
 from gradientdice.base.progress import working
 from gradientdice.default.allowance import FEW_INPUTS
-from gradientdice.default.learners import (
-    Learners,
-    begin_simulation,
-    learners_for,
-    without_networks,
-)
+from gradientdice.default.kept import Kept
+from gradientdice.default.learners import Learners, learners_for, without_networks
 from gradientdice.default.linear_pair import LinearPair, linear_pair
 from gradientdice.default.ridge_scores import RidgeScores, ridge_scores
 from gradientdice.default.trial import Candidate, Trial
@@ -40,9 +36,8 @@ from gradientdice.default.value_candidates import FITTED, MODEL, OwnValue, Value
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
 from gradientdice.functions.kernel import RandomFourier
 from gradientdice.policies import Policy, SamplingPolicy
-from gradientdice.problem.folds import Folds
 from gradientdice.problem.problem import Problem, num_actions_of
-from gradientdice.statistics.bellman import BellmanForms, KernelBellmanLoss
+from gradientdice.statistics.bellman import BellmanForms
 from gradientdice.statistics.room import margin
 
 BANDWIDTHS = (0.15, 1.5)
@@ -131,13 +126,36 @@ class FunctionSearch:
         return "held-out rows show no misfit, so that the interval is not widened for it"
 
 
-def searching(discount: float) -> Callable[[Problem], FunctionSearch]:
-    """A search at one discount, for `Problem`."""
-    return lambda problem: search_functions(problem, [discount], learners_for(problem))[0]
+@dataclass(frozen=True, eq=False)
+class Searching:
+    """A search at one discount, for `Problem`.
+
+    Attributes:
+        discount: γ.
+        kept: what searches for other policies of the same log share with it.
+    """
+
+    discount: float
+    kept: Kept = field(default_factory=Kept)
+
+    def __call__(self, problem: Problem) -> FunctionSearch:
+        """The functions that it chooses for a problem."""
+        return search_functions(problem, [self.discount], learners_for(problem, self.kept), self.kept)[0]
+
+
+def searched_functions(problem: Problem, discounts: Sequence[float], *, pairs: bool = False) -> list[FunctionSearch]:
+    """The default's searches at several discounts, which share passes, the model, and what the problem's own keeps."""
+    kept = problem.search.kept if isinstance(problem.search, Searching) else Kept()
+    return search_functions(problem, discounts, learners_for(problem, kept), kept, pairs=pairs)
 
 
 def search_functions(
-    problem: Problem, discounts: Sequence[float], learners: Learners | None = None, *, pairs: bool = False
+    problem: Problem,
+    discounts: Sequence[float],
+    learners: Learners | None = None,
+    kept: Kept | None = None,
+    *,
+    pairs: bool = False,
 ) -> list[FunctionSearch]:
     """Fits the path, combines it with the best Q and scores it, for each discount.
 
@@ -145,20 +163,21 @@ def search_functions(
         problem: the log and the policy.
         discounts: they share each pass over the log, and the model.
         learners: give further Qs; None for the kernel's alone.
+        kept: what searches for other policies of the log share; None for nobody else.
         pairs: whether ratio and Q are also wanted as functions of any row.
     """
-    data, policy = problem.data, problem.policy
+    data, policy, kept = problem.data, problem.policy, kept or Kept()
     simulate, fit = (None, None) if learners is None else (learners.simulate, learners.fit)
     functions, folds = mixed_features(problem), problem.folds(FOLDS)
     log = problem.design_of(functions, _chunk_rows(functions), CACHE_BYTES)
     found = []
     with working("ratios, values, answers", 3 + len(discounts), problem.progress) as advance:
-        coarse, judging, fitting = folds.coarser(MODEL_FOLDS), partial(_judge, problem, folds), None
+        coarse, judging, fitting = folds.coarser(MODEL_FOLDS), partial(kept.judge, problem, folds), None
         if log.devices is not None:
             # While a GPU starts and compiles, threads do what does not ask the policy.
             judging = in_thread(judging)
             if simulate is not None:
-                begin_simulation(problem, coarse)
+                kept.begin(problem, coarse, problem.effort)
             if fit is not None:
                 fitting = in_thread(fit(problem, discounts, coarse))
         paths = ridge_scores(log, folds, discounts, RIDGES)
@@ -194,13 +213,6 @@ def search_functions(
             found.append(search)
             advance(1)
     return found
-
-
-def _judge(problem: Problem, folds: Folds) -> KernelBellmanLoss:
-    data, policy = problem.data, problem.policy
-    return problem.once_for_policies(
-        ("bellman", num_actions_of(policy)), lambda: KernelBellmanLoss(data, policy, folds)
-    )
 
 
 def mixed_features(problem: Problem) -> RandomFourier:

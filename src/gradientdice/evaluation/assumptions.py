@@ -8,67 +8,64 @@ from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.evaluation.interval import ErrorShares
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.checks import Check
-from gradientdice.statistics.copied import copied_rows
-from gradientdice.statistics.gaps import gap_check
-from gradientdice.statistics.late_actions import late_actions_check
-from gradientdice.statistics.markov import whole_state_checks
-from gradientdice.statistics.recorded_ends import after_ends_check, dropped_rows_check, unrecorded_ends_check
-from gradientdice.statistics.shifted import shifted_checks
+from gradientdice.statistics.log_tests import LogTests
 from gradientdice.statistics.tails import tail_check
 from gradientdice.statistics.units import starts_check, units_check
-from gradientdice.statistics.unlogged import once_logged, repeats_of
+from gradientdice.statistics.unlogged import once_logged
+
+# Of an answer from a log: the log's own tests, what was answered, by which estimator, how.
+Test = Callable[[LogTests, Problem, Estimator, Answer], Iterable[Check]]
 
 
-def _whole_state(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
+def _whole_state(log: LogTests, problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
     """Whether the recorded state is the state, for answers that need it."""
     if not answer.evidence.markov:
         return ()
     shares = answer.influence if answer.evidence.bellman else None
-    return whole_state_checks(problem, estimator.discount, None if shares is None else shares.residual)
+    return log.markov.checks(problem, estimator.discount, None if shares is None else shares.residual)
 
 
-def _next_states(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
+def _next_states(log: LogTests, problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
     """Whether next states are those that followed, for answers that use them."""
-    if estimator.discount == 0 or not answer.functions:
-        return ()
-    return problem.once_for_log(("next states",), lambda: shifted_checks(problem.data))
+    return () if estimator.discount == 0 or not answer.functions else log.next_states
 
 
-def _columns(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
+def _columns(log: LogTests, problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
     """Whether actions belong to their rows, and whether rows are missing."""
-
-    def found() -> list[Check]:
-        checks = late_actions_check(problem.data, problem.seed), gap_check(problem.data)
-        return [check for check in checks if check is not None]
-
-    return problem.once_for_log(("columns",), found)
+    return log.columns
 
 
-def _ends(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
+def _ends(log: LogTests, problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
     """Whether the log says how its episodes end, where more than one step counts."""
-    if estimator.discount == 0:
-        return []
-    checks = unrecorded_ends_check, after_ends_check
-    found = problem.once_for_log(("ends",), lambda: [check(problem.data) for check in checks])
-    return [check for check in found if check is not None]
+    return () if estimator.discount == 0 else log.ends
 
 
-def _dropped(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
+def _dropped(log: LogTests, problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
     """Whether outcomes were lost with rows that had to be dropped."""
-    found = dropped_rows_check(problem.data)
-    return [] if found is None else [found]
+    return log.dropped
 
 
-def _copies(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
+def _copies(log: LogTests, problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
     """Whether rows are there several times."""
-    return problem.once_for_log(("copies",), lambda: copied_rows(problem.data))
+    return log.copies
 
 
-def _enough_observations(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
-    """Whether the error is shared by enough observations, as the influence values tell."""
-    if answer.influence is None:
-        return
-    yield from enough_observations(ErrorShares.of(answer.influence, problem), answer.evidence.room)
+# They look at rows and at what comes before and after them: a part of a large log shows as much.
+ROW_TESTS: tuple[Test, ...] = (_whole_state, _next_states, _columns, _ends, _dropped, _copies)
+
+
+def row_checks(log: LogTests, problem: Problem, estimator: Estimator, answer: Answer) -> tuple[Check, ...]:
+    """What the tests of rows found."""
+    return tuple(check for test in ROW_TESTS for check in test(log, problem, estimator, answer))
+
+
+def assumption_checks(
+    log: LogTests, problem: Problem, estimator: Estimator, answer: Answer, shares: ErrorShares | None
+) -> tuple[Check, ...]:
+    """What all tests found; `shares` are those of the answer's error, None without influence values."""
+    found = row_checks(log, problem, estimator, answer)
+    observed = () if shares is None else enough_observations(shares, answer.evidence.room)
+    return (*found, *observed, *repeats(log, problem, answer))
 
 
 def enough_observations(shares: ErrorShares, room: float) -> Iterable[Check]:
@@ -79,22 +76,7 @@ def enough_observations(shares: ErrorShares, room: float) -> Iterable[Check]:
         yield starts_check(shares.alike)
 
 
-def repeats(problem: Problem, estimator: Estimator, answer: Answer) -> Iterable[Check]:
+def repeats(log: LogTests, problem: Problem, answer: Answer) -> Iterable[Check]:
     """With a table, whether pairs have rows enough to show how their outcomes vary."""
     if problem.support is not None and answer.ratio is not None:
-        yield once_logged(problem.data, answer.ratio, repeats_of(problem))
-
-
-# Each gives the checks that apply to an answer. One that looks at the log alone computes its figure once, with
-# `problem.once_for_log`, since `compare` asks for every estimator's answer and `rank` for every policy's.
-Test = Callable[[Problem, Estimator, Answer], Iterable[Check]]
-# Those that look at rows and at what comes before and after them: a part of a large log shows as much.
-ROW_TESTS: tuple[Test, ...] = (_whole_state, _next_states, _columns, _ends, _dropped, _copies)
-TESTS: tuple[Test, ...] = (*ROW_TESTS, _enough_observations, repeats)
-
-
-def assumption_checks(
-    problem: Problem, estimator: Estimator, answer: Answer, tests: tuple[Test, ...] = TESTS
-) -> tuple[Check, ...]:
-    """What the tests found."""
-    return tuple(check for test in tests for check in test(problem, estimator, answer))
+        yield once_logged(problem.data, answer.ratio, log.repeats)

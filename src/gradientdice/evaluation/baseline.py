@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from jaxtyping import Float, Int, Num
@@ -27,43 +27,25 @@ from jaxtyping import Float, Int, Num
 from gradientdice.base.effort import Effort
 from gradientdice.base.errors import InputError
 from gradientdice.default.automatic import Automatic
-from gradientdice.default.search import FunctionSearch, searching
+from gradientdice.default.search import FunctionSearch, Searching
 from gradientdice.evaluation.difference import Compared
 from gradientdice.evaluation.interval import Intervals, error_sources
 from gradientdice.evaluation.later import Later
 from gradientdice.functions import Tabular
-from gradientdice.log.transitions import Transitions
+from gradientdice.log.transitions import SameUnits, Transitions
 from gradientdice.policies import DiscretePolicy
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.behavior import BehaviorValue, behavior_shares, behavior_value
 from gradientdice.statistics.intervals import standard_error
+from gradientdice.statistics.log_tests import LogTests
+from gradientdice.statistics.possible import PossibleRange
 from gradientdice.statistics.room import Room
 from gradientdice.statistics.sources import ErrorSources, Sources
+from gradientdice.statistics.unlogged import Repeats
 
 # Up to this share of the discounted steps may lie beyond the time limits: what was cut is then taken to be like what
 # was seen.
 UNSEEN = 0.05
-
-
-def behavior_side(problem: Problem, discount: float) -> Compared | None:
-    """The behaviour's value with the sources of its error; None where it is not known."""
-    return later_behavior_side(problem, discount).value
-
-
-def later_behavior_side(problem: Problem, discount: float) -> Later[Compared | None]:
-    """`behavior_side`, computed when it is first asked for; until then it holds the log, and nothing else."""
-
-    def make() -> Later[Compared | None]:
-        log, seen = LoggedProcess.of(problem), seen_behavior(problem, discount, Intervals().confidence)
-        return Later(lambda: _side(log, discount, seen), is_cheap=_is_seen(log, discount, seen))
-
-    return problem.once_for_log(("behavior side", discount), make)
-
-
-def seen_behavior(problem: Problem, discount: float, confidence: float) -> BehaviorValue | None:
-    """The behaviour's value from the steps that were seen alone; computed once for a log."""
-    key = ("behavior", discount, confidence)
-    return problem.once_for_log(key, lambda: behavior_value(problem.data, discount, confidence))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +67,52 @@ class LoggedProcess:
         """That of a problem."""
         functions = problem.functions
         return cls(problem.data, functions.num_states if isinstance(functions, Tabular) else None, problem.seed)
+
+
+@dataclass(eq=False)
+class AskedLog:
+    """What all answers from one log share: its tests, and what the behaviour earned.
+
+    Whoever asks several questions makes one, and gives it to each answer.
+
+    Attributes:
+        process: what the behaviour's value is computed from.
+        tests: of the log.
+    """
+
+    process: LoggedProcess
+    tests: LogTests
+    _possible: dict[float, PossibleRange] = field(default_factory=dict, repr=False)
+    _seen: dict[tuple[float, float], BehaviorValue | None] = field(default_factory=dict, repr=False)
+    _sides: dict[float, Later[Compared | None]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, problem: Problem, counted: Repeats | None = None) -> AskedLog:
+        """That of a problem's log; `counted` as in `LogTests`."""
+        return cls(LoggedProcess.of(problem), LogTests(problem.data, problem.seed, counted))
+
+    def possible(self, discount: float) -> PossibleRange:
+        """Between which numbers every value at a discount lies."""
+        if discount not in self._possible:
+            self._possible[discount] = PossibleRange.of(self.process.data, discount)
+        return self._possible[discount]
+
+    def seen_behavior(self, discount: float, confidence: float) -> BehaviorValue | None:
+        """The behaviour's value from the steps that were seen alone."""
+        key = discount, confidence
+        if key not in self._seen:
+            self._seen[key] = behavior_value(self.process.data, discount, confidence)
+        return self._seen[key]
+
+    def behavior_side(self, discount: float) -> Later[Compared | None]:
+        """The behaviour's value with the sources of its error, computed when it is first asked for; None if unknown.
+
+        Until then it holds the log, and nothing else.
+        """
+        if discount not in self._sides:
+            log, seen = self.process, self.seen_behavior(discount, Intervals().confidence)
+            self._sides[discount] = Later(lambda: _side(log, discount, seen), is_cheap=_is_seen(log, discount, seen))
+        return self._sides[discount]
 
 
 def _is_seen(log: LoggedProcess, discount: float, plain: BehaviorValue | None) -> bool:
@@ -214,23 +242,25 @@ class CutEpisodes:
 def _process_value(log: LoggedProcess, discount: float, starts: Num[np.ndarray, "k ..."] | None) -> ErrorSources:
     """The value of the log's Markov reward process, from its own initial states or from others."""
     data = log.data
-    alone = replace(
-        data,
-        actions=np.zeros(len(data), dtype=np.int64),
-        behavior_log_probs=None,
-        initial_states=data.initial_states if starts is None else starts,
-    )
+    own = {field.name: getattr(data, field.name) for field in fields(Transitions)}
+    changed = {
+        "actions": np.zeros(len(data), dtype=np.int64),
+        "behavior_log_probs": None,
+        "action_names": None,
+        "action_columns": None,
+        "initial_states": data.initial_states if starts is None else starts,
+    }
     # Rows are as independent of each other as they were with their actions.
-    alone.__dict__["units"] = data.units
+    alone = SameUnits(**{**own, **changed}, known_units=data.units)
     table = None if log.num_states is None else Tabular(log.num_states, 1)
     only = DiscretePolicy(lambda states: np.ones((len(states), 1)), 1)
     # A model of the dynamics, which normal effort learns, would take as long again as the policy itself.
-    process = Problem(alone, only, table, log.seed, searching(discount), False, Effort.QUICK)
+    process = Problem(alone, only, table, log.seed, Searching(discount), False, Effort.QUICK)
     answer, intervals, search = Automatic(discount).answer(process), Intervals(), None
     if process.is_searched:
         assert isinstance(process.chosen, FunctionSearch)
         search = process.chosen
         evidence = replace(answer.evidence, allowance=search.allowance(intervals.confidence))
         answer = replace(answer, evidence=evidence)
-    sources = error_sources(process, discount, answer, intervals, search)
+    sources = error_sources(LogTests(alone, log.seed), process, discount, answer, intervals, search)
     return replace(sources, log=data.digest)

@@ -11,12 +11,13 @@ from gradientdice.base.effort import Effort, require_effort
 from gradientdice.base.errors import InputError
 from gradientdice.base.progress import tracked
 from gradientdice.default.automatic import Automatic
-from gradientdice.default.search import FunctionSearch, searching
+from gradientdice.default.search import FunctionSearch, Searching
 from gradientdice.dice.saddle import SaddleObjective
 from gradientdice.estimators.answer import Estimator
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
 from gradientdice.estimators.doubly_robust.drl import DRL
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
+from gradientdice.evaluation.baseline import AskedLog
 from gradientdice.evaluation.comparison import (
     ComparedRow,
     Judge,
@@ -105,7 +106,7 @@ def compare(
         data = data.sample
     else:
         refuse_checkpoint(checkpoint)
-    search = searching(known[0].discount)
+    search = Searching(known[0].discount)
     problem = Problem(data, policy, functions, seed, search, effort=require_effort(effort))
     return compare_problem(problem, known, intervals)
 
@@ -113,12 +114,13 @@ def compare(
 def compare_problem(problem: Problem, estimators: Sequence[Estimator], intervals: Intervals) -> pd.DataFrame:
     """The same for a problem that is built already, so that `evaluate` and `compare` share what it holds."""
     discount = estimators[0].discount
+    asked = AskedLog.of(problem)
     own, judge = ComparedRow(f"doubly robust GradientDICE(discount={discount:g}), cross-fitted"), None
     rows, solved = [own], []
     started = time.perf_counter()
     try:
         judge = bellman_judge(problem.fold_rows(FOLDS), problem.folds(FOLDS))
-        _cross_fitted(own, problem, discount, intervals, judge)
+        _cross_fitted(own, problem, discount, intervals, judge, asked)
         own.seconds = time.perf_counter() - started
     except InputError as error:
         # A log may be too small to leave a part of it out, or lack a pair once that is done.
@@ -131,7 +133,7 @@ def compare_problem(problem: Problem, estimators: Sequence[Estimator], intervals
             row.note = f"not applicable: its discount is {estimator.discount:g}, and that of the first {discount:g}"
             continue
         try:
-            row.fill(evaluate_problem(problem, estimator, intervals))
+            row.fill(evaluate_problem(problem, estimator, intervals, asked=asked))
             row.seconds = time.perf_counter() - started
             if has_closed_form(estimator):
                 solved.append(row)
@@ -143,12 +145,14 @@ def compare_problem(problem: Problem, estimators: Sequence[Estimator], intervals
     return as_frame(rows)
 
 
-def _cross_fitted(row: ComparedRow, problem: Problem, discount: float, intervals: Intervals, judge: Judge) -> None:
+def _cross_fitted(
+    row: ComparedRow, problem: Problem, discount: float, intervals: Intervals, judge: Judge, asked: AskedLog
+) -> None:
     """Fills in the doubly robust answer: `evaluate`'s own where the functions are searched for."""
     if problem.is_searched:
-        row.fill(evaluate_problem(problem, Automatic(discount), intervals))
+        row.fill(evaluate_problem(problem, Automatic(discount), intervals, asked=asked))
         assert isinstance(problem.chosen, FunctionSearch)
         row.bellman_loss, row.loss_noise = problem.chosen.chosen.loss, problem.chosen.chosen.noise
         return
-    row.fill(evaluate_problem(problem, DRL(discount, FOLDS), intervals))
+    row.fill(evaluate_problem(problem, DRL(discount, FOLDS), intervals, asked=asked))
     row.bellman_loss, row.loss_noise = bellman_loss(problem, GradientDICE(discount), judge)

@@ -12,10 +12,10 @@ import numpy as np
 from gradientdice.base.effort import Effort, require_effort
 from gradientdice.base.errors import InputError
 from gradientdice.default.automatic import Automatic
-from gradientdice.default.learners import learners_for
-from gradientdice.default.search import search_functions, searching
+from gradientdice.default.search import Searching, searched_functions
 from gradientdice.dice.saddle import SaddleObjective, Solver
 from gradientdice.estimators.answer import Estimator
+from gradientdice.evaluation.baseline import AskedLog
 from gradientdice.evaluation.curve import DiscountCurve, require_discounts
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.estimators import chosen_estimator
@@ -139,10 +139,10 @@ def evaluate(
     solver = _with_checkpoint(require_solver(solver), checkpoint)
     if isinstance(discount, (Sequence, np.ndarray)):
         discounts = [chosen.discount for chosen in _defaults(estimator, discount)]
-        problem = Problem(data, policy, functions, seed, searching(discounts[0]), progress, effort)
+        problem = Problem(data, policy, functions, seed, Searching(discounts[0]), progress, effort)
         return DiscountCurve(tuple(evaluate_discounts(problem, discounts, intervals, solver)))
     chosen = chosen_estimator(estimator, discount)
-    problem = Problem(data, policy, functions, seed, searching(chosen.discount), progress, effort)
+    problem = Problem(data, policy, functions, seed, Searching(chosen.discount), progress, effort)
     return evaluate_problem(problem, chosen, intervals, solver)
 
 
@@ -154,27 +154,46 @@ def _defaults(estimator: object, discounts: Any) -> list[Automatic]:
 
 
 def evaluate_problem(
-    problem: Problem, estimator: Estimator, intervals: Intervals, solver: Solver | None = None
+    problem: Problem,
+    estimator: Estimator,
+    intervals: Intervals,
+    solver: Solver | None = None,
+    asked: AskedLog | None = None,
 ) -> Estimate:
-    """The same for a problem that is built already, so that several answers share what it holds."""
+    """`evaluate` for a problem that is built already, so that several answers share what it holds.
+
+    Args:
+        problem: the log and the policy.
+        estimator: what answers.
+        intervals: how intervals are made.
+        solver: for saddle estimators.
+        asked: what other answers from the log share; None for an answer alone.
+    """
     with explained_starts(problem.data, problem.policy):
         answer = checked_answer(problem, estimator, estimator.answer(problem, solver))
-        return finish(problem, estimator, answer, intervals, solver)
+        return finish(asked or AskedLog.of(problem), problem, estimator, answer, intervals, solver)
 
 
 def evaluate_discounts(
-    problem: Problem, discounts: Sequence[float], intervals: Intervals, solver: Solver | None = None
+    problem: Problem,
+    discounts: Sequence[float],
+    intervals: Intervals,
+    solver: Solver | None = None,
+    asked: AskedLog | None = None,
 ) -> list[Estimate]:
     """The default's estimates at several discounts: they share each pass over the log, and the learned model.
 
     The problem's own search, if it has one, is that of the first discount.
     """
+    asked = asked or AskedLog.of(problem)
     if not problem.is_searched or solver is not None or len(discounts) == 1:
-        return [evaluate_problem(problem, Automatic(discount), intervals, solver) for discount in discounts]
+        return [evaluate_problem(problem, Automatic(discount), intervals, solver, asked) for discount in discounts]
     with explained_starts(problem.data, problem.policy):
-        searches = search_functions(problem, discounts, learners_for(problem))
+        searches = searched_functions(problem, discounts)
     return [
-        evaluate_problem(replace(problem, search=lambda _, own=search: own), Automatic(discount), intervals)
+        evaluate_problem(
+            replace(problem, search=lambda _, own=search: own), Automatic(discount), intervals, asked=asked
+        )
         for discount, search in zip(discounts, searches, strict=True)
     ]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradientdice.estimators.answer import Answer
-from gradientdice.evaluation.baseline import seen_behavior
+from gradientdice.evaluation.baseline import AskedLog
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.behavior import BehaviorValue
 from gradientdice.statistics.checks import Check
@@ -49,7 +49,7 @@ class LogFacts:
 
 
 def facts_in_memory(
-    problem: Problem, discount: float, answer: Answer, confidence: float, checks: tuple[Check, ...]
+    asked: AskedLog, problem: Problem, discount: float, answer: Answer, confidence: float, checks: tuple[Check, ...]
 ) -> LogFacts:
     """The facts of a log that is in memory."""
     data, ratio, weights = problem.data, answer.ratio, problem.data.row_weights
@@ -58,8 +58,8 @@ def facts_in_memory(
     if ratio is not None and answer.evidence.mean_ratio is not None:
         diagnostics = diagnose(data, ratio, answer.evidence, answer.solution)
     return LogFacts(
-        possible=problem.once_for_log(("possible", discount), lambda: PossibleRange.of(data, discount)),
-        behavior=seen_behavior(problem, discount, confidence),
+        possible=asked.possible(discount),
+        behavior=asked.seen_behavior(discount, confidence),
         mean_reward=mean,
         reward_deviation=float(np.sqrt(np.average((data.rewards - mean) ** 2, weights=weights))),
         rows=len(data),

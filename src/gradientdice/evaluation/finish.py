@@ -10,30 +10,44 @@ from gradientdice.base.provenance import provenance
 from gradientdice.default.search import FunctionSearch
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.evaluation.assumptions import assumption_checks
-from gradientdice.evaluation.baseline import later_behavior_side
+from gradientdice.evaluation.baseline import AskedLog
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.facts import LogFacts, facts_in_memory
-from gradientdice.evaluation.interval import Intervals, WholeInterval, error_sources, interval_notes, whole_interval
+from gradientdice.evaluation.interval import (
+    ErrorShares,
+    Intervals,
+    WholeInterval,
+    error_sources,
+    interval_notes,
+    whole_interval,
+)
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.checks import Check
 from gradientdice.statistics.evidence import Evidence
+from gradientdice.statistics.log_tests import LogTests
 from gradientdice.statistics.misfit import bellman_misfit
-from gradientdice.statistics.unlogged import UnloggedError, repeats_of, unseen_outcomes
+from gradientdice.statistics.units import alike_starts
+from gradientdice.statistics.unlogged import UnloggedError, unseen_outcomes
 from gradientdice.statistics.width import width_checks
 
 NO_INTERVAL = "there are no influence values, and so no interval; what would help: compare"
 
 
 def finish(
-    problem: Problem, estimator: Estimator, answer: Answer, intervals: Intervals, solver: object = None
+    asked: AskedLog,
+    problem: Problem,
+    estimator: Estimator,
+    answer: Answer,
+    intervals: Intervals,
+    solver: object = None,
 ) -> Estimate:
     """The answer with its interval, diagnostics and provenance."""
-    answer = with_evidence(problem, estimator, answer, intervals.confidence)
-    whole = None
+    answer = with_evidence(asked.tests, problem, estimator, answer, intervals.confidence)
+    whole, shares = None, None
     if answer.influence is not None:
         search = _search_behind(problem, answer)
-        sources = error_sources(problem, estimator.discount, answer, intervals, search)
-        whole = whole_interval(sources, intervals)
+        sources = error_sources(asked.tests, problem, estimator.discount, answer, intervals, search)
+        whole, shares = whole_interval(sources, intervals), ErrorShares(sources.samples, alike_starts(answer.influence))
         known = replace(answer.evidence, room=whole.room)
         answer = replace(answer, evidence=known, notes=(*answer.notes, *interval_notes(sources, intervals)))
     elif intervals.required:
@@ -41,11 +55,11 @@ def finish(
             f"interval= cannot be used: {answer.method or repr(estimator)} gives no influence values here. Leave it "
             "out, or use the closed form."
         )
-    checks = assumption_checks(problem, estimator, answer)
-    facts = facts_in_memory(problem, estimator.discount, answer, intervals.confidence, checks)
+    checks = assumption_checks(asked.tests, problem, estimator, answer, shares)
+    facts = facts_in_memory(asked, problem, estimator.discount, answer, intervals.confidence, checks)
     made = provenance(seed=problem.seed, solver=repr(solver), rows=facts.rows)
     estimate = assembled(answer, whole, facts, estimator, intervals, made)
-    return replace(estimate, behavior_side=later_behavior_side(problem, estimator.discount))
+    return replace(estimate, behavior_side=asked.behavior_side(estimator.discount))
 
 
 def assembled(
@@ -123,7 +137,7 @@ def _search_behind(problem: Problem, answer: Answer) -> FunctionSearch | None:
     return problem.chosen
 
 
-def with_evidence(problem: Problem, estimator: Estimator, answer: Answer, confidence: float) -> Answer:
+def with_evidence(log: LogTests, problem: Problem, estimator: Estimator, answer: Answer, confidence: float) -> Answer:
     """What only the front door knows: the misfit of the functions, unlogged steps, what the search found."""
     evidence, notes, cautions = answer.evidence, answer.notes, answer.cautions
     functions = answer.functions
@@ -139,7 +153,7 @@ def with_evidence(problem: Problem, estimator: Estimator, answer: Answer, confid
     if evidence.bellman and evidence.misfit is None and answer.influence is not None and problem.support is None:
         evidence = replace(evidence, misfit=bellman_misfit(problem.rows, answer.influence, problem.seed))
     if problem.support is not None and functions:
-        evidence, more, doubts = _with_unlogged(problem, estimator.discount, evidence, confidence)
+        evidence, more, doubts = _with_unlogged(log, problem, estimator.discount, evidence, confidence)
         notes, cautions = (*notes, *more), (*cautions, *doubts)
     if answer.influence is None:
         cautions = (*cautions, NO_INTERVAL)
@@ -147,12 +161,12 @@ def with_evidence(problem: Problem, estimator: Estimator, answer: Answer, confid
 
 
 def _with_unlogged(
-    problem: Problem, discount: float, evidence: Evidence, confidence: float
+    log: LogTests, problem: Problem, discount: float, evidence: Evidence, confidence: float
 ) -> tuple[Evidence, tuple[str, ...], tuple[str, ...]]:
     """What the log does not contain of the policy's steps and their outcomes, as evidence, notes and cautions."""
     try:
         unlogged = problem.unlogged(discount)
-        error = _unlogged_error(problem, discount, unlogged or 0.0, confidence)
+        error = _unlogged_error(log, problem, discount, unlogged or 0.0, confidence)
     except InputError as refused:
         return evidence, (), (f"the share of unlogged steps is not known: {refused}",)
     notes = ()
@@ -164,8 +178,10 @@ def _with_unlogged(
     return replace(evidence, unlogged=unlogged, unlogged_error=error.total), (*notes, *error.notes), ()
 
 
-def _unlogged_error(problem: Problem, discount: float, unlogged: float, confidence: float) -> UnloggedError:
+def _unlogged_error(
+    log: LogTests, problem: Problem, discount: float, unlogged: float, confidence: float
+) -> UnloggedError:
     assert problem.support is not None
     solved = problem.tabular_solution(discount)
-    outcomes = unseen_outcomes(solved, repeats_of(problem)).error(confidence)
+    outcomes = unseen_outcomes(solved, log.repeats).error(confidence)
     return UnloggedError(unlogged * solved.spread, outcomes)

@@ -21,6 +21,7 @@ from gradientdice.estimators.answer import Answer
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.influence import Influence
 from gradientdice.statistics.intervals import IntervalMethod, standard_error
+from gradientdice.statistics.log_tests import LogTests
 from gradientdice.statistics.room import Room, UnseenStarts, margin
 from gradientdice.statistics.share_sums import Samples
 from gradientdice.statistics.skew_interval import SkewInterval
@@ -28,7 +29,7 @@ from gradientdice.statistics.small_samples import interval_shares
 from gradientdice.statistics.sources import ErrorSources, Sources
 from gradientdice.statistics.tails import skewness
 from gradientdice.statistics.units import alike_starts, unseen_starts
-from gradientdice.statistics.unlogged import repeats_of, unseen_outcomes
+from gradientdice.statistics.unlogged import unseen_outcomes
 
 Ends = tuple[float, float]
 # A few sums of numbers in double precision are off by no more than this share of the largest.
@@ -86,18 +87,19 @@ class ErrorShares:
     samples: Samples
     alike: int | None
 
-    @classmethod
-    def of(cls, influence: Influence, problem: Problem) -> ErrorShares:
-        """Those of a log in memory."""
-        return cls(interval_shares(influence, problem), alike_starts(influence))
-
 
 def error_sources(
-    problem: Problem, discount: float, answer: Answer, intervals: Intervals, search: FunctionSearch | None
+    log: LogTests,
+    problem: Problem,
+    discount: float,
+    answer: Answer,
+    intervals: Intervals,
+    search: FunctionSearch | None,
 ) -> ErrorSources:
     """What the interval of an answer with influence values is made of.
 
     Args:
+        log: what is known of the log alone.
         problem: what was answered.
         discount: γ.
         answer: with its evidence complete.
@@ -106,7 +108,7 @@ def error_sources(
     """
     assert answer.influence is not None
     samples = interval_shares(answer.influence, problem)
-    room = room_beside(problem, discount, answer, intervals.confidence, alike_starts(answer.influence))
+    room = room_beside(log, problem, discount, answer, intervals.confidence, alike_starts(answer.influence))
     if search is not None:
         spanned = _spanned(samples, answer, search, intervals, problem)
         room = replace(room, spanned=spanned, spanned_at=intervals.confidence)
@@ -116,10 +118,13 @@ def error_sources(
     return ErrorSources.of(answer.value, samples, room, problem.data.digest, problem.seed)
 
 
-def room_beside(problem: Problem, discount: float, answer: Answer, confidence: float, alike: int | None) -> Room:
+def room_beside(
+    log: LogTests, problem: Problem, discount: float, answer: Answer, confidence: float, alike: int | None
+) -> Room:
     """What an interval has room for beside sampling noise, for a log in memory and for a scanned one.
 
     Args:
+        log: what is known of the log alone.
         problem: what was answered.
         discount: γ.
         answer: with its evidence complete.
@@ -138,7 +143,7 @@ def room_beside(problem: Problem, discount: float, answer: Answer, confidence: f
     return replace(
         room,
         steps=(evidence.unlogged or 0.0) * solved.spread,
-        outcomes=(unseen_outcomes(solved, repeats_of(problem)),),
+        outcomes=(unseen_outcomes(solved, log.repeats),),
     )
 
 

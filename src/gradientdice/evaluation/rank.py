@@ -11,8 +11,8 @@ import numpy as np
 from gradientdice.base.effort import Effort, require_effort
 from gradientdice.base.errors import InputError
 from gradientdice.base.progress import tracked
-from gradientdice.default.search import searching
-from gradientdice.evaluation.baseline import behavior_side
+from gradientdice.default.search import Searching
+from gradientdice.evaluation.baseline import AskedLog
 from gradientdice.evaluation.curve import require_discounts
 from gradientdice.evaluation.difference import Compared
 from gradientdice.evaluation.estimate import Estimate
@@ -113,7 +113,7 @@ def rank(
     several = isinstance(discount, (Sequence, np.ndarray))
     discounts = require_discounts(discount if several else [discount])
     first = next(iter(checked.values()))
-    search, intervals = searching(discounts[0]), Intervals(confidence=require_confidence(confidence))
+    search, intervals = Searching(discounts[0]), Intervals(confidence=require_confidence(confidence))
     if isinstance(data, ScannedLog):
         run = run_for(checkpoint, progress)
         asked = {
@@ -128,14 +128,15 @@ def rank(
         refuse_checkpoint(checkpoint)
     with named(next(iter(checked))):
         problem = Problem(data, first, functions, seed, search, progress, require_effort(effort), sharers=len(checked))
+    shared = AskedLog.of(problem)
     found = {
-        name: _evaluated(problem, name, policy, discounts, intervals)
+        name: _evaluated(shared, problem, name, policy, discounts, intervals)
         for name, policy in tracked("ranking policies", list(checked.items()), progress)
     }
     rankings = {}
     for number, own in enumerate(discounts):
         estimates = {name: each[number] for name, each in found.items()}
-        rankings[own] = Ranking(estimates, baseline, _side(problem, estimates, baseline, own))
+        rankings[own] = Ranking(estimates, baseline, _side(shared, estimates, baseline, own))
     return DiscountRankings(rankings) if several else rankings[discounts[0]]
 
 
@@ -156,22 +157,22 @@ def require_policies(data: object, policies: object) -> dict[str, Policy]:
 
 
 def _evaluated(
-    problem: Problem, name: str, policy: Policy, discounts: Sequence[float], intervals: Intervals
+    asked: AskedLog, problem: Problem, name: str, policy: Policy, discounts: Sequence[float], intervals: Intervals
 ) -> list[Estimate]:
     """One policy at all discounts, with all that the log alone decides taken from the problem."""
     with named(name):
         own = problem if policy is problem.policy else problem.with_policy(policy)
-        estimates = evaluate_discounts(own, discounts, intervals)
+        estimates = evaluate_discounts(own, discounts, intervals, asked=asked)
         for estimate in estimates:
             Compared.of(estimate)  # an error if it has no influence values
     return estimates
 
 
-def _side(problem: Problem, estimates: Mapping[str, Estimate], baseline: str, discount: float) -> Compared:
+def _side(asked: AskedLog, estimates: Mapping[str, Estimate], baseline: str, discount: float) -> Compared:
     """The baseline's value."""
     if baseline != BEHAVIOR:
         return Compared.of(estimates[baseline])
-    side = behavior_side(problem, discount)
+    side = asked.behavior_side(discount).value
     if side is None:
         raise InputError(
             "The behaviour's own value is not known: below discount 1 it needs episodes in time order, or initial "

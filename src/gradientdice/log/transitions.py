@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer, Num
@@ -215,9 +215,8 @@ class Transitions:
         """
         if self.initial_states is not None:
             return replace(self, next_states=next_states, initial_states=starts)
-        changed = replace(self, next_states=next_states)
-        changed.__dict__["start_states"] = starts
-        return changed
+        own = {field.name: getattr(self, field.name) for field in fields(Transitions)}
+        return Redirected(**{**own, "next_states": next_states}, known_starts=starts)
 
     def save(self, path: str | Path) -> None:
         """Writes the log to a .npz, .parquet or .csv file; `gradientdice.load` reads it back bit for bit."""
@@ -321,3 +320,44 @@ class Transitions:
             self._set("source_rows", rows)
         if not (self.dropped_rows is None or isinstance(self.dropped_rows, Dropped)):
             object.__setattr__(self, "dropped_rows", Dropped.read(self.dropped_rows))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Redirected(Transitions):
+    """A log some of whose next states were changed: its rows do not follow each other, but its starts are known.
+
+    Attributes:
+        known_starts: (n0,) the first state of each episode before the change; None if they were not known.
+    """
+
+    known_starts: Num[np.ndarray, "n0 ..."] | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **columns: Any) -> None: ...
+
+    @cached_property
+    def start_states(self) -> Num[np.ndarray, "n0 ..."] | None:
+        """The initial states as they were known."""
+        return self.known_starts
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SameUnits(Transitions):
+    """Another version of a log whose rows belong together as they did in the first.
+
+    Attributes:
+        known_units: which rows are not independent.
+    """
+
+    known_units: Units | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **columns: Any) -> None: ...
+
+    @cached_property
+    def units(self) -> Units:
+        """The units of the first version."""
+        assert self.known_units is not None
+        return self.known_units

@@ -8,6 +8,7 @@ exists. The answer is the one that the dense closed form gives.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer
@@ -112,7 +113,8 @@ class EmpiricalMDP:
         begun = SparseMDP(self.mdp.transition, self.mdp.reward, start / start.sum())
         return self._ratio(begun.occupancy(self._policy, self.discount))
 
-    def solved(self) -> TabularSolution:
+    @cached_property
+    def solution(self) -> TabularSolution:
         """τ, r + γV' − Q and V by exact solves.
 
         Raises:

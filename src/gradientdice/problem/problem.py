@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -42,9 +42,9 @@ from gradientdice.problem.folds import Folds, fold_moments
 from gradientdice.problem.logged import require_logged_actions, require_logged_features
 from gradientdice.problem.meeting import over_logged_actions, require_function
 from gradientdice.problem.moments import Moments
-from gradientdice.problem.places import Places
-from gradientdice.problem.stream import CACHE_BYTES, CHUNK_ROWS, LogDesign, SharedFeatures
-from gradientdice.problem.support import LoggedPairs, TableSupport
+from gradientdice.problem.of_log import FeaturesKey, LogParts
+from gradientdice.problem.stream import CACHE_BYTES, CHUNK_ROWS, LogDesign
+from gradientdice.problem.support import TableSupport
 
 if TYPE_CHECKING:
     from gradientdice.problem.inputs import NetworkInputs
@@ -79,6 +79,8 @@ class Problem:
         effort: how much work an answer may take, where an estimator leaves that open.
         sharers: how many policies share the work that an answer may take: each is simulated the less, the more there
             are.
+        parts: what depends on the log alone; problems of several policies are given the same.
+        checked_actions: whether the log is known to contain the policy's actions.
 
     Example:
         >>> import numpy as np, gradientdice as gd
@@ -102,9 +104,12 @@ class Problem:
     progress: bool | None = None
     effort: Effort = Effort.NORMAL
     sharers: int = 1
-    _shared: dict[Any, Any] = field(default_factory=dict, repr=False)
-    _of_log: dict[Any, Any] = field(default_factory=dict, repr=False)
+    parts: LogParts | None = field(default=None, repr=False)
+    checked_actions: bool = field(default=False, repr=False)
     _given: Functions | None = field(init=False, repr=False, default=None)
+    _fold_rows: dict[int, LogDesign] = field(init=False, repr=False, default_factory=dict)
+    _fold_moments: dict[int, list[Moments]] = field(init=False, repr=False, default_factory=dict)
+    _empirical: dict[float, EmpiricalMDP] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         require_types(self.data, self.policy)
@@ -125,20 +130,29 @@ class Problem:
                 "multiply the value by it."
             )
         object.__setattr__(self, "_given", self.functions)
+        if self.parts is None or self.parts.data.action_names != self.data.action_names:
+            object.__setattr__(self, "parts", LogParts(self.data, self.seed, self.sharers > 1))
         require_function(self.data, self.policy, self.functions)
         if self.functions is None:
             object.__setattr__(self, "functions", table_for(self.data, self.policy))
         # Asked for here, so that a log that lacks what the policy does is refused before any work.
         require_same_width(self.data, self.policy)
-        if self.support is None:
-            self.once("actions", lambda: require_logged_actions(self.data, self.policy))
+        if self.support is None and not self.checked_actions:
+            require_logged_actions(self.data, self.policy)
+            object.__setattr__(self, "checked_actions", True)
 
     @cached_property
     def support(self) -> TableSupport | None:
         """The log and the policy restricted to logged pairs, for a table; None for other functions."""
         if not isinstance(self.functions, Tabular):
             return None
-        return self._logged_pairs(self.functions, None).support(self.policy)
+        return self.log_parts.pairs(self.functions).support(self.policy)
+
+    @property
+    def log_parts(self) -> LogParts:
+        """What depends on the log alone."""
+        assert self.parts is not None
+        return self.parts
 
     @cached_property
     def chosen(self) -> Choice:
@@ -166,7 +180,7 @@ class Problem:
     def rows(self) -> LogDesign:
         """The log's feature rows."""
         if self.support is not None:
-            return self._table_rows(self.support, ("table rows", self.functions))
+            return self._table_rows(self.support, 0)
         return self.design_of(self.linear_functions)
 
     @cached_property
@@ -193,34 +207,35 @@ class Problem:
 
     def folds(self, count: int) -> Folds:
         """The log in folds; the same for every function class and estimator."""
-        return self.once_for_log(("folds", count), lambda: Folds.create(self.data, count, self.seed))
+        return self.log_parts.folds(count)
 
     def fold_rows(self, count: int) -> LogDesign:
         """The feature rows for fits that leave out any one of the folds."""
         if self.support is None or not isinstance(self.functions, Tabular):
             return self.rows
-        return self.once(("fold rows", count), lambda: self._restricted_rows(self.folds(count)))
+        if count not in self._fold_rows:
+            support = self.log_parts.pairs(self.functions, count).support(self.policy)
+            self._fold_rows[count] = self._table_rows(support, count)
+        return self._fold_rows[count]
 
     def fold_moments(self, count: int) -> list[Moments]:
         """For each fold, the moments of all the others."""
-        return self.once(("moments", count), lambda: fold_moments(self.fold_rows(count), self.folds(count)))
+        if count not in self._fold_moments:
+            self._fold_moments[count] = fold_moments(self.fold_rows(count), self.folds(count))
+        return self._fold_moments[count]
 
     def tabular_solution(self, discount: float) -> TabularSolution:
         """The empirical MDP's exact solution, for a table."""
-        return self.once(("solution", discount), lambda: self.empirical(discount).solved())
+        return self.empirical(discount).solution
 
     def empirical(self, discount: float) -> EmpiricalMDP:
         """The log as an MDP, for a table."""
-        assert self.support is not None
-        support, rows = self.support, self.rows
-        starts = support.data.start_states if rows.knows_initial else None
-        # A log that lacks something of what a policy does is changed, and its rows lie elsewhere.
-        key = ("places", self.functions, discount < 1, starts is None, support.complete)
-
-        def places() -> Places:
-            return self.once_for_policies(key, lambda: Places.of(support, starts, absorbs=discount < 1))
-
-        return self.once(("empirical", discount), lambda: EmpiricalMDP(support, discount, places()))
+        assert self.support is not None and isinstance(self.functions, Tabular)
+        if discount not in self._empirical:
+            knows = self.rows.knows_initial
+            places = self.log_parts.places(self.functions, self.support, absorbs=discount < 1, knows_initial=knows)
+            self._empirical[discount] = EmpiricalMDP(self.support, discount, places)
+        return self._empirical[discount]
 
     def unlogged(self, discount: float) -> float | None:
         """The share of the policy's steps that the log does not contain: for a table, else None."""
@@ -244,8 +259,7 @@ class Problem:
             chunk_rows: how many transitions are taken at a time; None for the usual number.
             cache_bytes: up to how many bytes of feature rows are kept; None for the usual number.
         """
-        key = ("features", functions, num_actions_of(self.policy), chunk_rows)
-        features = self.once_for_policies(key, SharedFeatures)
+        features = self.log_parts.features(FeaturesKey(functions, num_actions_of(self.policy), chunk_rows))
         return LogDesign(
             self.data,
             self.policy,
@@ -258,48 +272,21 @@ class Problem:
 
     def with_policy(self, policy: Policy) -> Problem:
         """The same log, functions and seed with another policy; all that depends on the log alone is shared."""
-        return replace(self, policy=policy, functions=self._given, _shared={})
+        return replace(self, policy=policy, functions=self._given, checked_actions=False)
 
     def using(self, functions: Functions) -> Problem:
-        """The same log, policy and seed with other functions; folds and the check of the actions are shared."""
-        kept = {key: value for key, value in self._shared.items() if key == "actions"}
-        return replace(self, functions=functions, search=None, _shared=kept)
+        """The same log, policy and seed with other functions."""
+        return replace(self, functions=functions, search=None)
 
     def on(self, data: Transitions) -> Problem:
         """The same policy, functions and seed with another version of the log."""
         functions = self.linear_functions if self.functions is None else self.functions
-        return replace(self, data=data, functions=functions, search=None, _shared={}, _of_log={})
+        return replace(self, data=data, functions=functions, search=None, parts=None, checked_actions=False)
 
-    def _restricted_rows(self, folds: Folds) -> LogDesign:
+    def _table_rows(self, support: TableSupport, folds: int) -> LogDesign:
         assert isinstance(self.functions, Tabular)
-        support = self._logged_pairs(self.functions, folds).support(self.policy)
-        return self._table_rows(support, ("table rows", self.functions, folds.count))
-
-    def _logged_pairs(self, table: Tabular, folds: Folds | None) -> LoggedPairs:
-        """The pairs that the log contains, or that it still contains without any one of the folds."""
-        rows, count = (None, 0) if folds is None else (folds.rows, folds.count)
-        return self.once_for_log(("pairs", table, count), lambda: LoggedPairs.of(self.data, table, rows))
-
-    def _table_rows(self, support: TableSupport, key: Any) -> LogDesign:
-        # A log that lacks something of what a policy does is changed, and its rows are others.
-        features = self.once_for_policies((*key, support.complete), SharedFeatures)
+        features = self.log_parts.features(FeaturesKey(self.functions, folds=folds, complete=support.complete))
         return LogDesign(support.data, support.policy, support.table, seed=self.seed, features=features)
-
-    def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` gives: computed on the first call with this key, then shared by all estimators."""
-        if key not in self._shared:
-            self._shared[key] = make()
-        return self._shared[key]
-
-    def once_for_log(self, key: Any, make: Callable[[], Any]) -> Any:
-        """The same for what depends on the log, the seed and the effort alone: it is shared by all policies too."""
-        if key not in self._of_log:
-            self._of_log[key] = make()
-        return self._of_log[key]
-
-    def once_for_policies(self, key: Any, make: Callable[[], Any]) -> Any:
-        """The same for what takes much memory: where no other policy needs it, it is made and not kept."""
-        return self.once_for_log(key, make) if self.sharers > 1 else make()
 
 
 def table_for(data: Transitions, policy: Policy) -> Tabular | None:

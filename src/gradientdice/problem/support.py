@@ -137,6 +137,16 @@ class LoggedPairs:
         return replace(support, data=changed, policy=whole, redirected=redirected, redirected_starts=starts)
 
     @cached_property
+    def leverage(self) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """The pair of each row, and its part in the weight of the pair, with that of its exact copies."""
+        data, table = self.data, self.table
+        pair, weights = table.index(data.states) * table.table.num_actions + data.actions, data.row_weights
+        total = np.bincount(pair, weights)[pair]
+        # A row and its exact copies are one observation.
+        own = np.bincount(data.units.original, weights, minlength=len(data))[data.units.original]
+        return pair, np.divide(own, total, out=np.zeros_like(total), where=total > 0)
+
+    @cached_property
     def _redirected(self) -> tuple[Transitions, np.ndarray, float]:
         return _redirected(self.data, self.table, self.counts.sum(axis=1) > 0, self.lost)
 

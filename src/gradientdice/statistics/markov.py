@@ -10,6 +10,8 @@ third: what follows a pair is another thing in one part of the log than in anoth
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -42,29 +44,70 @@ REMEDY = (
 )
 
 
-def whole_state_checks(problem: Problem, discount: float, residual: Float[np.ndarray, " n"] | None) -> list[Check]:
-    """The signs, as far as the log shows them: its rows must be in time order.
+# From residuals to their dependence on the past and on the era.
+History = Callable[[np.ndarray | None], tuple[float, float]]
 
-    Args:
-        problem: the log.
-        discount: γ.
-        residual: r + γV' − Q of the answer; None if it has none. A table's own is used where there is a table.
+
+@dataclass(eq=False)
+class MarkovTest:
+    """Signs that the recorded state is not the whole state; what the log alone decides is computed once.
+
+    Attributes:
+        data: the log, whose rows must be in time order.
+        seed: for whatever is random.
     """
-    checks = []
-    deviation = problem.once_for_log(("probabilities",), lambda: probability_deviation(problem.data))
-    if deviation is not None:
-        checks.append(_probability_check(deviation))
-    if problem.support is not None:
-        thresholds = TABLE_THRESHOLDS
-        value, change = problem.once(("whole state", discount), lambda: _table_values(problem, discount))
-    else:
-        history, thresholds = problem.once_for_log(("past",), lambda: _history(problem))
-        value, change = (None, None) if history is None else history(residual)
-    if value is not None:
-        checks.append(_past_check(value, thresholds))
-    if change is not None:
-        checks.append(_change_check(change, thresholds))
-    return checks
+
+    data: Transitions
+    seed: int
+
+    def checks(self, problem: Problem, discount: float, residual: Float[np.ndarray, " n"] | None) -> list[Check]:
+        """The checks that the log allows.
+
+        Args:
+            problem: the log and the policy.
+            discount: γ.
+            residual: r + γV' − Q of the answer; None if it has none. A table's own is used where there is a table.
+        """
+        checks = []
+        if self._deviation is not None:
+            checks.append(_probability_check(self._deviation))
+        if problem.support is not None:
+            thresholds = TABLE_THRESHOLDS
+            value, change = self._table_values(problem, discount)
+        else:
+            history, thresholds = self._history
+            value, change = (None, None) if history is None else history(residual)
+        if value is not None:
+            checks.append(_past_check(value, thresholds))
+        if change is not None:
+            checks.append(_change_check(change, thresholds))
+        return checks
+
+    @cached_property
+    def _deviation(self) -> float | None:
+        return probability_deviation(self.data)
+
+    @cached_property
+    def _history(self) -> tuple[History | None, tuple[float, float]]:
+        return _history(self.data, self.seed)
+
+    @cached_property
+    def _table_history(self) -> Callable[[np.ndarray], float] | None:
+        return _table_history(self.data, self.seed)
+
+    @cached_property
+    def _table_change(self) -> Callable[[np.ndarray], float]:
+        return _table_change(self.data)
+
+    def _table_values(self, problem: Problem, discount: float) -> tuple[float | None, float | None]:
+        """The dependence on the past and on the era; None where it cannot be looked at."""
+        try:
+            residual = problem.tabular_solution(discount).residual
+        except InputError:
+            # Some estimators answer where the flow equations have no solution; their own checks speak then.
+            return None, None
+        history = self._table_history
+        return None if history is None else history(residual), self._table_change(residual)
 
 
 def probability_deviation(data: Transitions) -> float | None:
@@ -130,55 +173,38 @@ def _eras(count: int) -> np.ndarray:
     return np.arange(count) * ERAS // count
 
 
-def _table_values(problem: Problem, discount: float) -> tuple[float | None, float | None]:
-    """The dependence on the past and on the era; None where it cannot be looked at."""
-    try:
-        residual = problem.tabular_solution(discount).residual
-    except InputError:
-        # Some estimators answer where the flow equations have no solution; their own checks speak then.
-        return None, None
-    history = problem.once_for_log(("table history",), lambda: _table_history(problem))
-    change = problem.once_for_log(("table change",), lambda: _table_change(problem))
-    return None if history is None else history(residual), change(residual)
-
-
-def _table_change(problem: Problem) -> Callable[[np.ndarray], float]:
+def _table_change(data: Transitions) -> Callable[[np.ndarray], float]:
     """From a table's residuals to their dependence on the era."""
-    data = problem.data
     rows = np.linspace(0, len(data) - 1, min(len(data), MOST_ROWS)).astype(np.int64)
     change = TableChange(_eras(len(data))[rows], data.states[rows], data.actions[rows], data.rewards[rows])
     return lambda residual: change.score(residual[rows])
 
 
-def _table_history(problem: Problem) -> Callable[[np.ndarray], float] | None:
+def _table_history(data: Transitions, seed: int) -> Callable[[np.ndarray], float] | None:
     """From a table's residuals to their dependence on the past; None if rows are not in time order."""
-    data, past = problem.data, Past.of(problem.data)
+    past = Past.of(data)
     if past is None:
         return None
     rows = past.rows
-    history = TableHistory(past, data.states[rows], data.actions[rows], data.rewards[rows], problem.seed)
+    history = TableHistory(past, data.states[rows], data.actions[rows], data.rewards[rows], seed)
     return lambda residual: history.dependence(residual[rows])
 
 
-History = Callable[[np.ndarray | None], tuple[float, float]]
-
-
-def _history(problem: Problem) -> tuple[History | None, tuple[float, float]]:
+def _history(data: Transitions, seed: int) -> tuple[History | None, tuple[float, float]]:
     """From residuals to their dependence on the past and on the era, and its thresholds.
 
     None where the log has too little of it.
     """
-    data = problem.data
     past = Past.of(data, MOST_STEPS)
     # Regressions on hundreds of features need some steps.
     if past is None or len(past.rows) < MOST_STEPS // 10:
         return None, KERNEL_THRESHOLDS
     codes, eras = _repeated(data, past), _eras(len(data))
     if codes is None:
-        history = KernelHistory(data, past, problem.seed)
+        history = KernelHistory(data, past, seed)
         return lambda residual: (history.dependence(residual), history.change(eras, residual)), KERNEL_THRESHOLDS
     rows, rewards = past.rows, data.rewards[past.rows]
-    table, change = TableHistory(past, *codes, rewards, problem.seed), TableChange(eras[rows], *codes, rewards)
+    table, change = TableHistory(past, *codes, rewards, seed), TableChange(eras[rows], *codes, rewards)
 
     def in_table(residual: np.ndarray | None) -> tuple[float, float]:
         own = rewards if residual is None else residual[rows]

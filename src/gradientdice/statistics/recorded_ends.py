@@ -14,8 +14,8 @@ from gradientdice.statistics.checks import Check, below
 
 # The share of the episodes that stop for no recorded reason.
 UNRECORDED = (0.02, 0.1)
-# Fewer such episodes may be an interruption of the recording.
-FEWEST_EPISODES = 5
+# Fewer such episodes may be an interruption of the recording, and so may few lengths unless it is many of them.
+FEWEST_EPISODES, FEWEST_LENGTHS, MANY = 5, 3, 0.2
 # Any row after an end contradicts it.
 AFTER_ENDS = (0.0, 0.0)
 # Deviations by which the rewards of dropped rows may differ from those of others.
@@ -87,6 +87,6 @@ def unrecorded_ends(data: Transitions) -> float | None:
     length = np.bincount(episode)
     unmarked = counts & (np.bincount(episode, is_over(data)) == 0)
     early = length[unmarked][length[unmarked] < length[unmarked].max(initial=0)]
-    if len(early) < FEWEST_EPISODES:
-        return 0.0
-    return len(early) / int(counts.sum())
+    share = len(early) / max(1, int(counts.sum()))
+    few = len(early) < FEWEST_EPISODES or (len(np.unique(early)) < FEWEST_LENGTHS and share < MANY)
+    return 0.0 if few else share

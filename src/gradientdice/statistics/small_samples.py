@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from gradientdice.functions import Tabular
 from gradientdice.log.copies import mixed
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.influence import Influence
@@ -28,11 +29,6 @@ ROUNDING = 1e-12
 
 def interval_shares(influence: Influence, problem: Problem) -> EachShare:
     """The shares by independent unit, corrected for pairs with few rows where a table fitted their means."""
-    _, shares = problem.once(("shares", id(influence)), lambda: (influence, _interval_shares(influence, problem)))
-    return shares
-
-
-def _interval_shares(influence: Influence, problem: Problem) -> EachShare:
     rows = None if problem.support is None else _pair_rows(influence, problem)
     fitted = None if rows is None else PairSums.of(rows).fitted(float(np.abs(problem.data.rewards).max()))
     if rows is None or fitted is None:
@@ -128,17 +124,7 @@ class FittedPairs:
 
 
 def _pair_rows(influence: Influence, problem: Problem) -> PairRows:
-    pair, leverage = problem.once_for_log(("leverage", problem.functions), lambda: _leverage(problem))
+    assert isinstance(problem.functions, Tabular)
+    pair, leverage = problem.log_parts.pairs(problem.functions).leverage
     weights = problem.data.row_weights
     return PairRows(pair, leverage, influence.rows, weights * influence.ratio / weights.sum(), influence.residual)
-
-
-def _leverage(problem: Problem) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """The pair of each row of a table's log, and its part in the weight of the pair, with that of its copies."""
-    assert problem.support is not None
-    data, table = problem.data, problem.support.table
-    pair, weights = table.index(data.states) * table.table.num_actions + data.actions, data.row_weights
-    total = np.bincount(pair, weights)[pair]
-    # A row and its exact copies are one observation.
-    own = np.bincount(data.units.original, weights, minlength=len(data))[data.units.original]
-    return pair, np.divide(own, total, out=np.zeros_like(total), where=total > 0)

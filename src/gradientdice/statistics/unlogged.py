@@ -28,7 +28,6 @@ from scipy.stats import chi2, norm
 
 from gradientdice.log.transitions import Transitions
 from gradientdice.problem.empirical import TabularSolution
-from gradientdice.problem.problem import Problem
 from gradientdice.statistics.checks import Check, below
 
 # With this many rows that differ from their pair's usual outcome the normal interval serves.
@@ -134,11 +133,6 @@ def unseen_outcomes(solved: TabularSolution, repeats: Repeats) -> UnseenOutcomes
     return UnseenOutcomes(
         solved.spread, float(copies @ (1 - 1 / repeats.rows[used])), float(copies @ repeats.differing[used])
     )
-
-
-def repeats_of(problem: Problem) -> Repeats:
-    """The repeats of a problem's log, counted once."""
-    return problem.once_for_log("repeats", lambda: Repeats.of(problem.data))
 
 
 def once_logged(data: Transitions, ratio: Float[np.ndarray, " n"], repeats: Repeats) -> Check:

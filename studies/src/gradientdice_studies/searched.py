@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gradientdice.default.automatic import Automatic
-from gradientdice.default.learners import learners_for
-from gradientdice.default.search import FunctionSearch, search_functions
+from gradientdice.default.search import FunctionSearch, searched_functions
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.evaluate import evaluate_problem
 from gradientdice.evaluation.interval import Intervals
@@ -22,7 +21,7 @@ def searched_answers(
     """For each discount the search and the estimate that `evaluate` gives."""
     problem = Problem(data, policy, seed=seed)
     answers = []
-    for discount, search in zip(discounts, search_functions(problem, discounts, learners_for(problem)), strict=True):
+    for discount, search in zip(discounts, searched_functions(problem, discounts), strict=True):
         searched = replace(problem, search=lambda _, found=search: found)
         answers.append((search, evaluate_problem(searched, Automatic(discount), intervals)))
     return answers

@@ -9,11 +9,11 @@ from jaxtyping import Float
 
 from gradientdice.base.effort import Effort
 from gradientdice.base.errors import starts_missing
+from gradientdice.default.kept import Kept
 from gradientdice.default.model.needs import require_simulated
 from gradientdice.default.model.settings import SETTINGS
 from gradientdice.default.model.simulation import simulate
 from gradientdice.default.model.starts import Starts
-from gradientdice.default.model.values import kept_dynamics
 from gradientdice.problem.folds import Folds
 from gradientdice.problem.problem import Problem
 
@@ -41,7 +41,7 @@ class SimulatedReturns:
 
 
 def model_returns(
-    problem: Problem, discount: float, horizon: int | None, effort: Effort, folds: Folds
+    problem: Problem, discount: float, horizon: int | None, effort: Effort, folds: Folds, kept: Kept
 ) -> SimulatedReturns:
     """Learns a model, simulates the policy from initial states, and sums what it earns.
 
@@ -50,13 +50,14 @@ def model_returns(
         discount: γ.
         horizon: after how many steps a return is complete; None is the end of the path.
         effort: how large the networks are and how long they learn.
-        folds: whose networks did not see them. The default estimator's own share their networks with its answer.
+        folds: whose networks did not see them.
+        kept: where the dynamics are; those of the default estimator's own folds are shared with its answer.
     """
     policy, data = require_simulated(problem), problem.data
     if data.start_states is None:
         raise starts_missing(discount if discount < 1 else 0.0)
     settings = replace(SETTINGS[effort], horizon=horizon or _horizon(problem, discount))
-    dynamics = kept_dynamics(problem, folds, effort)
+    dynamics = kept.dynamics(problem, folds, effort)
     encoding = dynamics.encoding
     starts = Starts.draw(data, encoding, folds, settings, problem.seed)
     paths = simulate(dynamics, policy, starts, problem.seed)

@@ -13,16 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.base.accelerator import in_thread
 from gradientdice.base.compiling import on_processor
 from gradientdice.base.effort import Effort
 from gradientdice.base.errors import starts_missing
 from gradientdice.base.freed import give_back_freed_memory
+from gradientdice.default.kept import Kept
 from gradientdice.default.model.dynamics import Dynamics
 from gradientdice.default.model.encoding import Encoding
 from gradientdice.default.model.fitted_value import FittedValues, fit_values
@@ -35,7 +34,7 @@ from gradientdice.default.model.simulation import Paths, simulate
 from gradientdice.default.model.starts import Starts
 from gradientdice.log.transitions import Transitions
 from gradientdice.problem.folds import Folds
-from gradientdice.problem.problem import Problem, num_actions_of
+from gradientdice.problem.problem import Problem
 from gradientdice.statistics.scores import HeldOutQ
 
 
@@ -70,7 +69,9 @@ class ModelValues:
         )
 
 
-def simulated_values(problem: Problem, discounts: Sequence[float], folds: Folds, effort: Effort) -> ModelValues:
+def simulated_values(
+    problem: Problem, discounts: Sequence[float], folds: Folds, effort: Effort, kept: Kept | None = None
+) -> ModelValues:
     """Learns a model without each fold, simulates the policy in it, and scores the fold's rows.
 
     Args:
@@ -78,6 +79,7 @@ def simulated_values(problem: Problem, discounts: Sequence[float], folds: Folds,
         discounts: γ of each Q; they share the model and the simulation.
         folds: which rows the networks that score a row may not have seen.
         effort: how large the networks are and how long they are trained.
+        kept: where learned dynamics are kept for others; None for nobody else.
 
     Raises:
         InputError: if the states are a table, if the policy is known at the log's states only, or if initial states
@@ -87,11 +89,7 @@ def simulated_values(problem: Problem, discounts: Sequence[float], folds: Folds,
     data, settings = problem.data, SETTINGS[effort]
     if data.start_states is None and (data.ended.any() or min(discounts) < 1):
         raise starts_missing(min(discounts))
-    begun = problem.once(_begun(effort, folds), lambda: None)
-    dynamics = problem.once_for_policies(
-        ("dynamics", num_actions_of(policy), effort, folds.count),
-        lambda: _learned(problem, folds, effort) if begun is None else begun(),
-    )
+    dynamics = (kept or Kept()).dynamics(problem, folds, effort)
     encoding, settings = dynamics.encoding, settings.shared_by(problem.sharers)
     starts = Starts.draw(data, encoding, folds, settings, problem.seed)
     # Many small steps with a call of the policy between them: for a GPU that is waiting, unless they are one program.
@@ -115,31 +113,8 @@ def simulated_values(problem: Problem, discounts: Sequence[float], folds: Folds,
     )
 
 
-def kept_dynamics(problem: Problem, folds: Folds, effort: Effort) -> Dynamics:
-    """The learned dynamics, which `simulated_values` of the same problem then uses too: they are learned once.
-
-    Args:
-        problem: the log and the policy.
-        folds: for which networks that did not see them are needed.
-        effort: how large the networks are and how long they are trained.
-    """
-    begun = problem.once(_begun(effort, folds), lambda: cache(lambda: _learned(problem, folds, effort)))
-    return _learned(problem, folds, effort) if begun is None else begun()
-
-
-def begin_learning(problem: Problem, folds: Folds, effort: Effort) -> None:
-    """Learns the dynamics in another thread; `simulated_values` of the same problem then waits for them.
-
-    The policy is not asked for it, so that nobody's policy is called from two threads.
-    """
-    problem.once(_begun(effort, folds), lambda: in_thread(lambda: _learned(problem, folds, effort)))
-
-
-def _begun(effort: Effort, folds: Folds) -> tuple[str, Effort, int]:
-    return "dynamics begun", effort, folds.count
-
-
-def _learned(problem: Problem, folds: Folds, effort: Effort) -> Dynamics:
+def learned_dynamics(problem: Problem, folds: Folds, effort: Effort) -> Dynamics:
+    """Networks of the dynamics for each fold, which did not see it."""
     return learn_dynamics(problem, Encoding.of(problem.data, problem.policy), folds, SETTINGS[effort])
 
 

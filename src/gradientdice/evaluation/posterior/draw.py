@@ -13,7 +13,8 @@ from gradientdice.base.effort import Effort, require_effort
 from gradientdice.base.errors import InputError, require_choice, require_count, require_number
 from gradientdice.base.progress import tracked
 from gradientdice.default.automatic import Automatic
-from gradientdice.default.search import searching
+from gradientdice.default.search import Searching
+from gradientdice.evaluation.baseline import AskedLog
 from gradientdice.evaluation.evaluate import evaluate_problem
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.posterior.result import Posterior, PosteriorRanking
@@ -144,7 +145,7 @@ def posterior(
     require_choice("model", model, "bootstrap", "dirichlet")
     policies = _named(policy)
     problems = {
-        name: Problem(data, own, functions, seed, searching(discount), effort=require_effort(effort))
+        name: Problem(data, own, functions, seed, Searching(discount), effort=require_effort(effort))
         for name, own in policies.items()
     }
     with explained_starts(data, next(iter(policies.values()))):
@@ -256,9 +257,9 @@ def _posteriors(
     problems: dict[str, Problem], values: Float[np.ndarray, "d P"], discount: float, model: str, note: str
 ) -> dict[str, Posterior]:
     """Each policy's draws beside the value of the log itself, with the verdict on that value."""
-    found = {}
+    found, asked = {}, AskedLog.of(next(iter(problems.values())))
     for number, (name, problem) in enumerate(problems.items()):
-        estimate = evaluate_problem(problem, Automatic(discount), Intervals())
+        estimate = evaluate_problem(problem, Automatic(discount), Intervals(), asked=asked)
         # Draws are not cut to what the rewards allow, and neither is the value that they are around.
         value = estimate.value if estimate.uncut_value is None else estimate.uncut_value
         doubts = estimate.verdict, tuple(estimate.reasons)

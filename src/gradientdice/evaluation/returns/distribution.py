@@ -9,7 +9,8 @@ import numpy as np
 
 from gradientdice.base.effort import Effort, require_effort
 from gradientdice.base.errors import InputError, require_choice, require_count, require_number, starts_missing
-from gradientdice.default.search import MODEL_FOLDS, searching
+from gradientdice.default.kept import Kept
+from gradientdice.default.search import MODEL_FOLDS, Searching
 from gradientdice.estimators.behavior import behavior_notes, importance_ratios, ratio_cautions, require_behavior
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
@@ -85,7 +86,9 @@ def return_distribution(
         require_choice("source", source, "episodes", "model")
     if method is not None:
         require_choice("method", method, "weighted", "doubly robust")
-    problem = Problem(data, policy, seed=seed, search=searching(discount), effort=require_effort(effort))
+    # The verdict rests on the same networks as the paths.
+    search = Searching(discount, Kept(always=True))
+    problem = Problem(data, policy, seed=seed, search=search, effort=require_effort(effort))
     known = data.behavior_log_probs is not None or behavior is not None
     lacking = "episodes" if known else "probabilities of the behaviour"
     possible = known and data.episodes is not None
@@ -233,7 +236,8 @@ def _in_a_model(problem: Problem, discount: float, horizon: int | None) -> Simul
     from gradientdice.default.model.return_paths import model_returns
 
     folds = problem.folds(FOLDS).coarser(MODEL_FOLDS)
-    found = model_returns(problem, discount, horizon, problem.effort, folds)
+    assert isinstance(problem.search, Searching)
+    found = model_returns(problem, discount, horizon, problem.effort, folds, problem.search.kept)
     return Simulated(found.returns, found.unfinished, found.steps, "learned dynamics", found.notes)
 
 

@@ -13,13 +13,14 @@ from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.estimators.returns.points import StepFunction
 from gradientdice.estimators.trajectory.doubly_robust import WDR
 from gradientdice.estimators.trajectory.importance import WIS
-from gradientdice.evaluation.assumptions import ROW_TESTS, assumption_checks, enough_observations
+from gradientdice.evaluation.assumptions import enough_observations, row_checks
 from gradientdice.evaluation.estimate import NO_RATIO, Estimate
 from gradientdice.evaluation.evaluate import evaluate_problem
 from gradientdice.evaluation.interval import ErrorShares, Intervals
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.checks import Check, above, below
 from gradientdice.statistics.evidence import Evidence
+from gradientdice.statistics.log_tests import LogTests
 
 # Below ENOUGH weighted episodes' worth of the policy's own a quantile is hardly known; below FEWEST a handful of
 # episodes decides all of it, and it may be wrong by any factor.
@@ -68,7 +69,7 @@ def weighted_checks(problem: Problem, function: StepFunction, effective: float, 
     return (
         _effective(effective),
         *enough_observations(ErrorShares([_shares_of_the_mean(function)], None), 0.0),
-        *assumption_checks(problem, estimator, answer, ROW_TESTS),
+        *row_checks(LogTests(problem.data, problem.seed), problem, estimator, answer),
     )
 
 

@@ -24,6 +24,7 @@ from gradientdice.policies import DiscretePolicy
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.scan.asked import Asked
 from gradientdice.problem.scan.process import without_actions
+from gradientdice.statistics.log_tests import LogTests
 from gradientdice.statistics.room import Room
 from gradientdice.statistics.scan.scorers import ProcessScorer
 from gradientdice.statistics.scan.seen import SeenBehavior
@@ -91,7 +92,9 @@ def _process_side(asked: Asked, discount: float, counted: CountedTable | None) -
     answer = Automatic(discount).answer(process)
     assert answer.influence is not None and answer.ratio is not None
     scorer = ProcessScorer(codes, log, answer.influence, answer.ratio, merged=merged)
-    room = room_beside(process, discount, answer, Intervals().confidence, _alike(counted.sums))
+    room = room_beside(
+        LogTests(log, asked.seed), process, discount, answer, Intervals().confidence, _alike(counted.sums)
+    )
     return BehaviorSide(discount, answer.value, scorer, room)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from gradientdice.base.errors import InputError
 from gradientdice.base.provenance import provenance
 from gradientdice.estimators.answer import Answer, Estimator
-from gradientdice.evaluation.assumptions import ROW_TESTS, assumption_checks, enough_observations, repeats
+from gradientdice.evaluation.assumptions import enough_observations, repeats, row_checks
 from gradientdice.evaluation.difference import Compared
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.facts import LogFacts
@@ -36,6 +36,7 @@ from gradientdice.statistics.diagnostics import diagnose_mass
 from gradientdice.statistics.influence import Influence
 from gradientdice.statistics.intervals import NormalInterval
 from gradientdice.statistics.joint_shares import NOTHING, JointShares
+from gradientdice.statistics.log_tests import LogTests
 from gradientdice.statistics.mass import MassSums
 from gradientdice.statistics.movement import Movement, mean_movements
 from gradientdice.statistics.possible import PossibleRange
@@ -76,11 +77,12 @@ class Seen:
 
 
 def scanned_estimate(
-    question: Question, problem: Problem, answer: Answer, intervals: Intervals, seen: Seen
+    known: LogTests, question: Question, problem: Problem, answer: Answer, intervals: Intervals, seen: Seen
 ) -> Estimate:
     """An estimate from an answer and what the passes saw.
 
     Args:
+        known: what is known of the log that was answered alone.
         question: what was asked.
         problem: what was answered: the counts of a table, else the sample.
         answer: with its evidence complete.
@@ -88,7 +90,7 @@ def scanned_estimate(
         seen: what the passes saw.
     """
     asked, estimator = question.asked, question.estimator
-    room = room_beside(problem, estimator.discount, answer, intervals.confidence, seen.alike)
+    room = room_beside(known, problem, estimator.discount, answer, intervals.confidence, seen.alike)
     room = replace(room, distances=seen.distances, undirected=seen.undirected)
     if answer.influence is not None and problem.support is not None:
         room = replace(room, answer=answer_digest(problem, answer.influence))
@@ -96,7 +98,7 @@ def scanned_estimate(
     whole = whole_interval(sources, intervals)
     notes = (*answer.notes, *interval_notes(sources, intervals), *seen.notes)
     shares = ErrorShares(sources.samples, seen.alike)
-    observed = (*enough_observations(shares, whole.room), *repeats(problem, estimator, answer))
+    observed = (*enough_observations(shares, whole.room), *repeats(known, problem, answer))
     seen = replace(seen, checks=(*seen.checks, *observed))
     # What has one row per transition is not kept.
     answer = replace(
@@ -177,7 +179,8 @@ def _improved(estimate: Estimate, behaviors: dict[float, Compared]) -> Estimate:
 class SampleTests:
     """Tests of what is assumed about the log, on a sample of its rows; what looks at the log alone is done once."""
 
-    def __init__(self, functions: LinearFunctions) -> None:
+    def __init__(self, asked: Asked, functions: LinearFunctions) -> None:
+        self.log = LogTests(asked.log.sample, asked.seed)
         self._functions = functions
         self._first: Problem | None = None
 
@@ -195,7 +198,7 @@ class SampleTests:
             scores = scorer.rows(sample)
             shares = Influence(scores.shares, None, scores.ratio, scores.residual)
             with_rows = replace(answer, influence=shares, ratio=scores.ratio)
-            found = assumption_checks(problem, question.estimator, with_rows, ROW_TESTS)
+            found = row_checks(self.log, problem, question.estimator, with_rows)
         except InputError as error:
             return (), (
                 f"what is assumed about the log was not tested, since a sample of it cannot be evaluated: {error}",

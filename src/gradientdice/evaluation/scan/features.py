@@ -60,7 +60,7 @@ def linear_estimates(
     sides = [side for side in known if side is not None]
     columns = Columns.of(questions, [scorer for _, scorer in answered], sides)
     scored = scored_by_pass(asked, columns, first.sums[discounts[0]], first.features.states)
-    tests, estimates = SampleTests(first.features.functions), []
+    tests, estimates = SampleTests(asked, first.features.functions), []
     for place, (question, (answer, scorer)) in enumerate(zip(questions, answered, strict=True)):
         sums, problem = summed[question.asked.policy].sums[question.discount], tests.problem(question.asked)
         answer = replace(answer, evidence=replace(answer.evidence, misfit=_misfit(problem, scorer)))
@@ -68,7 +68,7 @@ def linear_estimates(
         checks, notes = tests.found(question, answer, scorer)
         moves = moved(scored, place, asked.log.books.get("state_columns"))
         seen = Seen(sums, scored.joint, place + 1, alike, scored.masses[place], moves, checks, notes)
-        estimates.append(scanned_estimate(question, problem, answer, intervals, seen))
+        estimates.append(scanned_estimate(tests.log, question, problem, answer, intervals, seen))
     return with_behaviors(estimates, sides, columns, scored)
 
 

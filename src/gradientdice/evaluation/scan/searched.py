@@ -14,11 +14,10 @@ import numpy as np
 
 from gradientdice.base.errors import InputError
 from gradientdice.default.automatic import Automatic
-from gradientdice.default.learners import learners_for
 from gradientdice.default.linear_pair import predictions
-from gradientdice.default.search import FunctionSearch, search_functions
+from gradientdice.default.search import FunctionSearch, Searching, searched_functions
 from gradientdice.estimators.answer import Answer, Estimator
-from gradientdice.evaluation.assumptions import ROW_TESTS, assumption_checks
+from gradientdice.evaluation.assumptions import row_checks
 from gradientdice.evaluation.finish import with_evidence
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.named import named
@@ -34,6 +33,7 @@ from gradientdice.problem.entrance import explained_starts
 from gradientdice.problem.problem import Problem, table_for
 from gradientdice.problem.scan.asked import Asked, largest_reward
 from gradientdice.problem.scan.first import Make, first_sums
+from gradientdice.statistics.log_tests import LogTests
 from gradientdice.statistics.room import margin
 
 
@@ -80,7 +80,8 @@ def searched_estimates(questions: Sequence[Question], intervals: Intervals) -> S
     """The default's estimates; policies and discounts share each pass over the log."""
     for question in questions:
         require_default(question.estimator)
-    learned = _learned(questions, intervals)
+    known = LogTests(questions[0].asked.log.sample, questions[0].asked.seed)
+    learned = _learned(known, questions, intervals)
     asked = replace(questions[0].asked, log=questions[0].asked.log.without_sample())
     discounts = list(dict.fromkeys(question.discount for question in questions))
     rows = [own.rows for own in learned]
@@ -89,8 +90,8 @@ def searched_estimates(questions: Sequence[Question], intervals: Intervals) -> S
     largest_reward(first)
     _require_ends(asked, rows[0], float(first["totals"][4]))
     scorers = [PairScorer.of(own, sums[discounts[0]]) for own, sums in zip(rows, found, strict=True)]
-    known = [behavior_side(asked, discount, sums, None) for discount, sums in found[0].items()]
-    sides = [side for side in known if side is not None]
+    behaviors = [behavior_side(asked, discount, sums, None) for discount, sums in found[0].items()]
+    sides = [side for side in behaviors if side is not None]
     columns = Columns.of(questions, scorers, sides)
     scored = scored_by_pass(asked, columns, first, rows[0].features.states)
     estimates = []
@@ -104,16 +105,16 @@ def searched_estimates(questions: Sequence[Question], intervals: Intervals) -> S
             alike_starts(scorer, place, sums, scored),
             scored.masses[place],
             moved(scored, place, asked.log.books.get("state_columns")),
-            assumption_checks(own.problem, question.estimator, own.answer, ROW_TESTS),
+            row_checks(known, own.problem, question.estimator, own.answer),
             _notes(asked),
             own.search.chosen.distances,
             math.hypot(own.search.chosen.undirected, own.smoothing),
         )
-        estimates.append(scanned_estimate(question, own.problem, answer, intervals, seen))
+        estimates.append(scanned_estimate(known, question, own.problem, answer, intervals, seen))
     return with_behaviors(estimates, sides, columns, scored)
 
 
-def _learned(questions: Sequence[Question], intervals: Intervals) -> list[_Learned]:
+def _learned(known: LogTests, questions: Sequence[Question], intervals: Intervals) -> list[_Learned]:
     """The searches: those of one policy share the sample's passes and the learned model."""
     by_policy: dict[Policy, list[int]] = {}
     for number, question in enumerate(questions):
@@ -128,27 +129,28 @@ def _learned(questions: Sequence[Question], intervals: Intervals) -> list[_Learn
                     policy,
                     None,
                     asked.seed,
+                    Searching(questions[0].discount),
                     progress=asked.run.progress,
                     effort=asked.effort,
                     sharers=len(by_policy),
                 )
             problem = first if policy is first.policy else first.with_policy(policy)
-            searches = search_functions(
-                problem, [questions[number].discount for number in numbers], learners_for(problem), pairs=True
-            )
+            searches = searched_functions(problem, [questions[number].discount for number in numbers], pairs=True)
             for number, search in zip(numbers, searches, strict=True):
-                learned[number] = _answered(problem, questions[number], search, intervals)
+                learned[number] = _answered(known, problem, questions[number], search, intervals)
     return [learned[number] for number in range(len(questions))]
 
 
-def _answered(problem: Problem, question: Question, search: FunctionSearch, intervals: Intervals) -> _Learned:
+def _answered(
+    known: LogTests, problem: Problem, question: Question, search: FunctionSearch, intervals: Intervals
+) -> _Learned:
     assert search.pair is not None
     rows = PairRows.of(search.pair, question.asked.policy, question.asked.seed)
     smoothing = smoothing_error(question.asked.log.sample, search, rows)
     # The sample's feature rows, which the pair holds, are not needed any more.
     kept = replace(search, pair=None)
     own = replace(problem, search=lambda _: kept)
-    answer = with_evidence(own, question.estimator, question.estimator.answer(own), intervals.confidence)
+    answer = with_evidence(known, own, question.estimator, question.estimator.answer(own), intervals.confidence)
     allowance = margin(math.hypot(search.chosen.misfit, smoothing), intervals.confidence)
     note = f"with what its Q may lose on rows that it was not learned from, the interval is widened by {allowance:.2g}"
     evidence = replace(answer.evidence, allowance=allowance)

@@ -28,6 +28,7 @@ from gradientdice.problem.scan.counted import CountedLog
 from gradientdice.problem.scan.counts import CountPass, counted_log
 from gradientdice.problem.scan.extent import ExtentPass
 from gradientdice.problem.scan.first import first_sums
+from gradientdice.statistics.log_tests import LogTests
 from gradientdice.statistics.movement import movements
 from gradientdice.statistics.scan.counted_scores import counted_pairs, counted_shares
 from gradientdice.statistics.scan.pair_pass import PairPass, pair_sums
@@ -76,16 +77,16 @@ def table_estimates(questions: Sequence[Question], table: Tabular, intervals: In
     counted = counted_log(table, sums)
     largest_reward(sums)
     problem = Problem(counted, asked.policy, table, asked.seed, progress=asked.run.progress)
-    problem.once_for_log("repeats", lambda: _repeats(counted, table, sums))
-    answered = [_answered(problem, question, table, intervals) for question in questions]
+    known = LogTests(counted, asked.seed, _repeats(counted, table, sums))
+    answered = [_answered(known, problem, question, table, intervals) for question in questions]
     whole = CountedTable(table, sums)
-    known = [behavior_side(asked, discount, own, whole) for discount, own in by_discount.items()]
-    answered, sides = _fitted(asked, sums, answered, [side for side in known if side is not None])
+    behaviors = [behavior_side(asked, discount, own, whole) for discount, own in by_discount.items()]
+    answered, sides = _fitted(asked, sums, answered, [side for side in behaviors if side is not None])
     columns = Columns.of(questions, [own.scorer for own in answered], sides)
     scored = _scored(asked, columns, sums)
     words = {name: book for name, book in asked.log.books.items() if name in ("state_names", "state_columns")}
     worded = replace(counted, **words)
-    tests, estimates = SampleTests(table), []
+    tests, estimates = SampleTests(asked, table), []
     for place, (question, own) in enumerate(zip(questions, answered, strict=True)):
         first = by_discount[question.discount]
         assert own.answer.ratio is not None
@@ -98,16 +99,16 @@ def table_estimates(questions: Sequence[Question], table: Tabular, intervals: In
             movements(worded, own.answer.ratio, counted.row_weights),
             *tests.found(question, own.answer, own.scorer),
         )
-        estimates.append(scanned_estimate(question, own.problem, own.answer, intervals, seen))
+        estimates.append(scanned_estimate(known, question, own.problem, own.answer, intervals, seen))
     return with_behaviors(estimates, sides, columns, scored)
 
 
-def _answered(problem: Problem, question: Question, table: Tabular, intervals: Intervals) -> _Answered:
+def _answered(known: LogTests, problem: Problem, question: Question, table: Tabular, intervals: Intervals) -> _Answered:
     policy, estimator = question.asked.policy, question.estimator
     with named(question.name), explained_starts(problem.data, policy):
         own = problem if policy is problem.policy else problem.with_policy(policy)
         answer = checked_answer(own, estimator, estimator.answer(own))
-        answer = with_evidence(own, estimator, answer, intervals.confidence)
+        answer = with_evidence(known, own, estimator, answer, intervals.confidence)
     assert answer.influence is not None and answer.ratio is not None and isinstance(problem.data, CountedLog)
     return _Answered(own, answer, TableScorer(CellCodes(table), problem.data, answer.influence, answer.ratio))
 

@@ -59,7 +59,7 @@ def _part(problem: Problem, estimator: Estimator, answer: Answer, rewards: Float
     if isinstance(estimator, Automatic) and problem.is_searched:
         return _searched(problem, estimator.discount, data)
     # An estimator without functions, such as WIS, must not start a search for some.
-    other = problem.on(data) if answer.functions else replace(problem, data=data, _shared={})
+    other = problem.on(data) if answer.functions else replace(problem, data=data, parts=None)
     found = estimator.answer(other)
     if found.influence is None:
         raise InputError(

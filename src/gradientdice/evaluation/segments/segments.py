@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from gradientdice.base.arrays import as_array
 from gradientdice.base.effort import Effort, require_effort
 from gradientdice.base.errors import InputError, first_bad_row, require_choice, starts_missing
-from gradientdice.default.search import searching
+from gradientdice.default.search import Searching
 from gradientdice.dice.saddle import SaddleObjective
 from gradientdice.estimators.answer import Estimator
+from gradientdice.evaluation.baseline import AskedLog
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.estimators import chosen_estimator
 from gradientdice.evaluation.finish import finish
@@ -82,13 +83,13 @@ def segments(
     require_choice("of", of, "starts", "rows")
     intervals = Intervals(confidence=require_confidence(confidence))
     chosen = chosen_estimator(estimator, discount)
-    problem = Problem(data, policy, functions, seed, searching(chosen.discount), effort=require_effort(effort))
+    problem = Problem(data, policy, functions, seed, Searching(chosen.discount), effort=require_effort(effort))
     groups = _groups(data, by, of)
     with explained_starts(data, policy):
         answer = chosen.answer(problem)
         if answer.influence is None:
             raise InputError(f"{type(chosen).__name__} gives no influence values here, and so no segments.")
-        whole = finish(problem, chosen, answer, intervals)
+        whole = finish(AskedLog.of(problem), problem, chosen, answer, intervals)
         made = _Making(
             problem, whole.verdict, intervals, _room(problem, whole, intervals, answer.value, answer.influence)
         )

@@ -40,6 +40,7 @@ class ScannedLog:
         client: a Dask client whose workers read the parts; None reads them here.
         books: the words that the log has, by their field of `Transitions`: those of codes, and those of columns.
         left_out: part -> how many of its first rows count 0 times.
+        known_sample: the sample, where it was taken before rows were left out; None takes one.
     """
 
     parts: tuple[Part, ...]
@@ -48,6 +49,7 @@ class ScannedLog:
     client: Any = None
     books: dict[str, tuple[str, ...]] = field(default_factory=dict)
     left_out: Mapping[int, int] = field(default_factory=dict, repr=False)
+    known_sample: Sampled | None = field(default=None, repr=False)
 
     @property
     def action_names(self) -> tuple[str, ...] | None:
@@ -82,13 +84,11 @@ class ScannedLog:
 
     def without_sample(self) -> ScannedLog:
         """The same log, in which the rows that the sample was taken from count 0 times."""
-        rest = replace(self, left_out=self._sampled.taken)
-        rest.__dict__["_sampled"] = self._sampled
-        return rest
+        return replace(self, left_out=self._sampled.taken, known_sample=self._sampled)
 
     @cached_property
     def _sampled(self) -> Sampled:
-        return sampled(self, SAMPLE_ROWS)
+        return sampled(self, SAMPLE_ROWS) if self.known_sample is None else self.known_sample
 
 
 def scan(

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from gradientdice.base.effort import Effort
-from gradientdice.default.learners import learners_for
 from gradientdice.default.model.rollouts import ModelRollouts, model_values
-from gradientdice.default.search import search_functions, searching
+from gradientdice.default.search import Searching, searched_functions
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.estimators.value.fqe import FQE
@@ -63,7 +62,7 @@ def answer_each(
     """One discount after the other, as a user would ask."""
     return [
         _answered(
-            Problem(data, policy, functions, seed, searching(discount)),
+            Problem(data, policy, functions, seed, Searching(discount)),
             make(discount),
             Intervals(confidence=CONFIDENCE),
         )
@@ -77,7 +76,7 @@ def default_answers(
     """The library's default; discounts share the passes over the log and the learned model."""
     started = time.perf_counter()
     problem = Problem(data, policy, seed=seed, effort=effort)
-    searches = search_functions(problem, discounts, learners_for(problem))
+    searches = searched_functions(problem, discounts)
     shared = (time.perf_counter() - started) / len(discounts)
     answered = []
     for discount, search in zip(discounts, searches, strict=True):
