@@ -197,7 +197,7 @@ def test_all_but_quick_answers_learn_a_model(monkeypatch):
     nothing = HeldOutQ(np.zeros(500), np.zeros(500), np.zeros(len(known(data.start_states))))
     seen = []
 
-    def simulate(problem, discounts, folds, effort):
+    def simulate(problem, discounts, folds, effort, kept):
         seen.append(effort)
         return Exact([[nothing]], (0.0,))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.evaluation.baseline import behavior_side
+from gradientdice.evaluation.baseline import AskedLog
 from gradientdice.statistics.behavior import behavior_shares
 from gradientdice.statistics.intervals import standard_error
 from gradientdice.statistics.sources import ErrorSources
@@ -34,7 +34,7 @@ def cut_log(seed: int, episodes: int = 300) -> gd.Transitions:
 
 
 def side(data: gd.Transitions, discount: float):
-    return known(behavior_side(gd.Problem(data, gd.TabularPolicy(BEHAVIOR)), discount)).sources
+    return known(AskedLog.of(gd.Problem(data, gd.TabularPolicy(BEHAVIOR))).behavior_side(discount).value).sources
 
 
 def test_whole_episodes_are_taken_as_they_are():
@@ -79,13 +79,14 @@ def test_what_is_too_little_for_a_process_is_taken_as_seen():
     states = rng.normal(size=(11, 2))
     data = gd.Transitions(states[:-1], rng.normal(size=(10, 1)), states[:-1, 0], states[1:], episodes=[0] * 10)
     policy = gd.SamplingPolicy(lambda rows, draw: draw.normal(size=(len(rows), 1)))
-    found = known(behavior_side(gd.Problem(data, policy), 0.99)).sources
+    found = known(AskedLog.of(gd.Problem(data, policy)).behavior_side(0.99).value).sources
     assert found.value == known(behavior_shares(data, 0.99))[0] and found.room.misfit > 0
 
 
 def test_without_starts_there_is_none_below_discount_one():
     data = gd.Transitions([0, 1, 0, 1], [0, 1, 1, 0], [0.0, 1.0, 0.5, 1.0], [1, 0, 1, 0])
-    assert behavior_side(gd.Problem(data, gd.TabularPolicy(np.full((2, 2), 0.5))), 0.9) is None
+    asked = AskedLog.of(gd.Problem(data, gd.TabularPolicy(np.full((2, 2), 0.5))))
+    assert asked.behavior_side(0.9).value is None
 
 
 @pytest.mark.slow

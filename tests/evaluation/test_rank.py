@@ -157,15 +157,15 @@ def test_a_hundred_policies(data):
 
 def test_policies_share_what_the_log_decides(monkeypatch):
     """Features at the logged pairs and tests of the log are computed once; each policy is asked as by `evaluate`."""
-    from gradientdice.evaluation import assumptions
     from gradientdice.functions.kernel import FittedKernel
+    from gradientdice.statistics import log_tests
 
     log, own = linear_system(0)
     seen, checked = [], []
     at = FittedKernel.at
     monkeypatch.setattr(FittedKernel, "at", lambda self, *pair: (seen.append(len(pair[0])), at(self, *pair))[1])
-    shifted = getattr(assumptions, "shifted_checks")  # noqa: B009
-    monkeypatch.setattr(assumptions, "shifted_checks", lambda data: (checked.append(1), shifted(data))[1])
+    shifted = getattr(log_tests, "shifted_checks")  # noqa: B009
+    monkeypatch.setattr(log_tests, "shifted_checks", lambda data: (checked.append(1), shifted(data))[1])
     gd.evaluate(log, own, discount=0.9, effort="quick")
     alone = len(seen)
     seen.clear()

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice.default.kept import Kept
 from gradientdice.problem.folds import moments_without
+from gradientdice.problem.of_log import FeaturesKey
 
 STATES = np.random.default_rng(0).normal(size=(301, 2))
 
@@ -57,22 +59,20 @@ def test_what_depends_on_the_policy_is_not_shared():
     data = gd.Transitions([0, 1, 0, 1], [0, 1, 1, 0], [0.0, 1.0, 0.5, 1.0], [1, 0, 1, 0], initial_states=[0])
     problem = gd.Problem(data, gd.TabularPolicy(np.full((2, 2), 0.5)))
     other = problem.with_policy(gd.TabularPolicy([[1.0, 0.0], [0.0, 1.0]]))
-    assert problem.once("key", lambda: 1) == 1 and other.once("key", lambda: 2) == 2
-    assert problem.once_for_log("key", lambda: 3) == 3 and other.once_for_log("key", lambda: 4) == 3
+    assert other.parts is problem.parts and other.folds(2) is problem.folds(2)
+    assert other.empirical(0.9) is other.empirical(0.9) and other.empirical(0.9) is not problem.empirical(0.9)
     assert problem.tabular_solution(0.9).mean_ratio == pytest.approx(other.tabular_solution(0.9).mean_ratio)
     assert not np.allclose(problem.tabular_solution(0.9).ratio, other.tabular_solution(0.9).ratio)
 
 
 def test_large_things_are_kept_for_other_policies_only():
-    data = gd.Transitions([0, 1], [0, 1], [0.0, 1.0], [1, 0], initial_states=[0])
-    policy = gd.TabularPolicy(np.full((2, 2), 0.5))
-    made = []
-    for sharers, times in ((1, 2), (3, 1)):
+    data, policy = log(discrete(1.0)), discrete(1.0)
+    for sharers in (1, 3):
         problem = gd.Problem(data, policy, sharers=sharers)
-        made.clear()
-        for _ in range(2):
-            problem.once_for_policies("large", lambda: made.append(1))
-        assert len(made) == times
+        key, kept = FeaturesKey(gd.RandomFourier(5), 2), Kept()
+        folds = problem.folds(2)
+        assert (problem.log_parts.features(key) is problem.log_parts.features(key)) == (sharers > 1)
+        assert (kept.judge(problem, folds) is kept.judge(problem, folds)) == (sharers > 1)
 
 
 @pytest.mark.parametrize("ends", [False, True])

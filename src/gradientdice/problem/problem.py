@@ -130,6 +130,10 @@ class Problem:
                 "multiply the value by it."
             )
         object.__setattr__(self, "_given", self.functions)
+        require_count("sharers", self.sharers)
+        require_flag("checked_actions", self.checked_actions)
+        if not (self.parts is None or isinstance(self.parts, LogParts)):
+            raise InputError(f"parts is what another problem of the same log has there, not {self.parts!r:.60}.")
         if self.parts is None or self.parts.data.action_names != self.data.action_names:
             object.__setattr__(self, "parts", LogParts(self.data, self.seed, self.sharers > 1))
         require_function(self.data, self.policy, self.functions)

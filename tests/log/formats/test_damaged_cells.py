@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import gradientdice as gd
+from problems import known
 
 ROWS = 4_000
 
@@ -92,13 +93,17 @@ def test_a_dropped_outcome_is_remembered_by_files(tmp_path):
 
 
 def test_text_in_npz_is_numbers_too(tmp_path):
-    np.savez(tmp_path / "log.npz", **{name: column.to_numpy().astype("U") for name, column in frame().items()})
+    np.savez(
+        tmp_path / "log.npz",
+        allow_pickle=False,
+        **{str(name): column.to_numpy().astype("U") for name, column in frame().items()},
+    )
     np.testing.assert_array_equal(gd.load(tmp_path / "log.npz").states, frame()["obs"])
 
 
 def test_names_of_episodes_stay_names():
     table = frame().iloc[:4].assign(done=True, episode=["007", "7", "1e2", "100"])
-    assert len(np.unique(gd.load(table).episodes)) == 4
+    assert len(np.unique(known(gd.load(table).episodes))) == 4
     many = frame().assign(done=True, episode=[str(number) for number in range(ROWS)])
     many.loc[9, "episode"] = "-"
     with pytest.raises(gd.InputError, match="column episode holds numbers, but row 9 has '-'"):
@@ -108,4 +113,4 @@ def test_names_of_episodes_stay_names():
         .iloc[:4]
         .assign(done=True, episode=pd.to_datetime(["2024-01-01", "2024-01-01", "2024-01-02", "2024-01-03"]))
     )
-    assert gd.load(days.assign(done=[False, True, True, True])).episodes.tolist() == [0, 0, 1, 2]
+    assert known(gd.load(days.assign(done=[False, True, True, True])).episodes).tolist() == [0, 0, 1, 2]

@@ -179,7 +179,7 @@ def test_a_file_with_next_states_may_have_a_column_of_steps(tmp_path, suffix):
     elif suffix == ".parquet":
         table.to_parquet(path)
     else:
-        np.savez(path, **{name: table[name].to_numpy() for name in table})
+        np.savez(path, allow_pickle=False, **{str(name): table[name].to_numpy() for name in table})
     np.testing.assert_array_equal(gd.load(path).states, table["obs"])
 
 

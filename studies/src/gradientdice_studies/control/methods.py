@@ -13,6 +13,7 @@ from gradientdice.default.search import Searching, searched_functions
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.estimators.value.fqe import FQE
+from gradientdice.evaluation.baseline import AskedLog
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.estimators import chosen_estimator
 from gradientdice.evaluation.finish import finish
@@ -92,8 +93,9 @@ def model_answers(data: Transitions, policy: Policy, discounts: Sequence[float],
     problem = Problem(data, policy, seed=seed)
     found = model_values(problem, discounts)
     seconds = (time.perf_counter() - started) / len(discounts)
+    asked, intervals = AskedLog.of(problem), Intervals(confidence=CONFIDENCE)
     return [
-        Answered(finish(problem, ModelRollouts(discount), answer, Intervals(confidence=CONFIDENCE)), None, seconds)
+        Answered(finish(asked, problem, ModelRollouts(discount), answer, intervals), None, seconds)
         for discount, answer in zip(discounts, found, strict=True)
     ]
 
@@ -119,7 +121,7 @@ def _answered(problem: Problem, estimator: Estimator, intervals: Intervals) -> A
     """The estimate as `evaluate` makes it, with the difference to the behaviour, for which it needs the influences."""
     started = time.perf_counter()
     answer = estimator.answer(problem)
-    estimate = finish(problem, estimator, answer, intervals)
+    estimate = finish(AskedLog.of(problem), problem, estimator, answer, intervals)
     seconds = time.perf_counter() - started
     return Answered(estimate, difference(problem, answer, estimate), seconds)
 
