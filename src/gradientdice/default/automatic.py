@@ -53,6 +53,7 @@ class Automatic:
         chosen = search.chosen
         return replace(
             chosen.answer,
+            of_search=True,
             evidence=fit_evidence(problem, self.discount, chosen.answer, chosen.loss, chosen.noise),
             method=f"doubly robust GradientDICE(discount={self.discount:g}), cross-fitted",
             notes=(),

@@ -36,6 +36,7 @@ class Answer:
         status: how the computation ended.
         notes: what the reader should know.
         cautions: reasons why the value may not be the policy's, whatever the diagnostics say.
+        of_search: whether it is the default's own answer, whose misfit the search for functions has estimated.
     """
 
     value: float
@@ -48,6 +49,7 @@ class Answer:
     status: Status = Status.OK
     notes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
+    of_search: bool = False
 
 
 @runtime_checkable

@@ -144,7 +144,7 @@ def with_evidence(log: LogTests, problem: Problem, estimator: Estimator, answer:
     search = _search_behind(problem, answer)
     if search is not None:
         evidence = replace(evidence, allowance=search.allowance(confidence))
-        if answer.influence is search.chosen.answer.influence:
+        if answer.of_search:
             notes = (*notes, *search.notes(confidence))
         else:
             notes, functions = (*notes, *search.notes_for_others(confidence)), repr(search.functions)

@@ -112,7 +112,7 @@ def error_sources(
     if search is not None:
         spanned = _spanned(samples, answer, search, intervals, problem)
         room = replace(room, spanned=spanned, spanned_at=intervals.confidence)
-        if answer.influence is search.chosen.answer.influence:
+        if answer.of_search:
             room = replace(room, distances=search.chosen.distances, undirected=search.chosen.undirected)
     room = replace(room, answer=answer_digest(problem, answer.influence))
     return ErrorSources.of(answer.value, samples, room, problem.data.digest, problem.seed)
@@ -181,7 +181,7 @@ def _spanned(
     """How much further the default's interval reaches below and above, if the answer is another."""
     default = search.chosen.answer
     assert default.influence is not None
-    if answer.influence is default.influence:
+    if answer.of_search:
         return 0.0, 0.0
     own = intervals.of(answer.value, samples, problem.seed)
     low, high = intervals.of(default.value, interval_shares(default.influence, problem), problem.seed)

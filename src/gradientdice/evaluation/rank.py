@@ -161,8 +161,7 @@ def _evaluated(
 ) -> list[Estimate]:
     """One policy at all discounts, with all that the log alone decides taken from the problem."""
     with named(name):
-        own = problem if policy is problem.policy else problem.with_policy(policy)
-        estimates = evaluate_discounts(own, discounts, intervals, asked=asked)
+        estimates = evaluate_discounts(problem.with_policy(policy), discounts, intervals, asked=asked)
         for estimate in estimates:
             Compared.of(estimate)  # an error if it has no influence values
     return estimates

@@ -188,7 +188,7 @@ class SampleTests:
         """The sample seen by a policy."""
         if self._first is None:
             self._first = Problem(asked.log.sample, asked.policy, self._functions, asked.seed)
-        return self._first if asked.policy is self._first.policy else self._first.with_policy(asked.policy)
+        return self._first.with_policy(asked.policy)
 
     def found(self, question: Question, answer: Answer, scorer: Scorer) -> tuple[tuple[Check, ...], tuple[str, ...]]:
         """What they found, and a note that says how many rows they saw."""

@@ -134,7 +134,7 @@ def _learned(known: LogTests, questions: Sequence[Question], intervals: Interval
                     effort=asked.effort,
                     sharers=len(by_policy),
                 )
-            problem = first if policy is first.policy else first.with_policy(policy)
+            problem = first.with_policy(policy)
             searches = searched_functions(problem, [questions[number].discount for number in numbers], pairs=True)
             for number, search in zip(numbers, searches, strict=True):
                 learned[number] = _answered(known, problem, questions[number], search, intervals)

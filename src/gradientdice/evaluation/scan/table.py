@@ -18,7 +18,7 @@ from gradientdice.evaluation.scan.questions import BehaviorSide, Columns, Questi
 from gradientdice.evaluation.scan.score import scored_by_pass
 from gradientdice.functions import Tabular
 from gradientdice.log.scanning.passes import Sums
-from gradientdice.policies import SamplingPolicy, TabularPolicy
+from gradientdice.policies import Policy, SamplingPolicy, TabularPolicy
 from gradientdice.problem.entrance import explained_starts
 from gradientdice.problem.problem import LARGEST_TABLE, Problem
 from gradientdice.problem.scan.asked import Asked, largest_reward, share_unit
@@ -78,7 +78,8 @@ def table_estimates(questions: Sequence[Question], table: Tabular, intervals: In
     largest_reward(sums)
     problem = Problem(counted, asked.policy, table, asked.seed, progress=asked.run.progress)
     known = LogTests(counted, asked.seed, _repeats(counted, table, sums))
-    answered = [_answered(known, problem, question, table, intervals) for question in questions]
+    problems: dict[Policy, Problem] = {}
+    answered = [_answered(known, problem, problems, question, table, intervals) for question in questions]
     whole = CountedTable(table, sums)
     behaviors = [behavior_side(asked, discount, own, whole) for discount, own in by_discount.items()]
     answered, sides = _fitted(asked, sums, answered, [side for side in behaviors if side is not None])
@@ -103,10 +104,19 @@ def table_estimates(questions: Sequence[Question], table: Tabular, intervals: In
     return with_behaviors(estimates, sides, columns, scored)
 
 
-def _answered(known: LogTests, problem: Problem, question: Question, table: Tabular, intervals: Intervals) -> _Answered:
+def _answered(
+    known: LogTests,
+    problem: Problem,
+    problems: dict[Policy, Problem],
+    question: Question,
+    table: Tabular,
+    intervals: Intervals,
+) -> _Answered:
     policy, estimator = question.asked.policy, question.estimator
     with named(question.name), explained_starts(problem.data, policy):
-        own = problem if policy is problem.policy else problem.with_policy(policy)
+        if policy not in problems:
+            problems[policy] = problem.with_policy(policy)
+        own = problems[policy]
         answer = checked_answer(own, estimator, estimator.answer(own))
         answer = with_evidence(known, own, estimator, answer, intervals.confidence)
     assert answer.influence is not None and answer.ratio is not None and isinstance(problem.data, CountedLog)
@@ -117,18 +127,19 @@ def _fitted(
     asked: Asked, sums: Sums, answered: Sequence[_Answered], sides: Sequence[BehaviorSide]
 ) -> tuple[list[_Answered], list[BehaviorSide]]:
     """The same with shares that are corrected for pairs with few rows."""
-    solved = [side.source for side in sides if isinstance(side.source, TableScorer)]
-    scorers = (*(own.scorer for own in answered), *solved)
+    solved = [number for number, side in enumerate(sides) if isinstance(side.source, TableScorer)]
+    scorers = [own.scorer for own in answered]
+    scorers += [source for side in sides if isinstance(source := side.source, TableScorer)]
     if _few_rewards(asked, sums):
         pairs = [counted_pairs(scorer, sums) for scorer in scorers]
     else:
-        pairs = pair_sums(asked.run.sums(asked.log, PairPass(scorers)), len(scorers))
+        pairs = pair_sums(asked.run.sums(asked.log, PairPass(tuple(scorers))), len(scorers))
     largest = largest_reward(sums)
-    fitted = {id(own): replace(own, fitted=rows.fitted(largest)) for own, rows in zip(scorers, pairs, strict=True)}
-    return (
-        [replace(own, scorer=fitted[id(own.scorer)]) for own in answered],
-        [replace(side, source=fitted.get(id(side.source), side.source)) for side in sides],
-    )
+    fitted = [replace(own, fitted=rows.fitted(largest)) for own, rows in zip(scorers, pairs, strict=True)]
+    changed = list(sides)
+    for number, scorer in zip(solved, fitted[len(answered) :], strict=True):
+        changed[number] = replace(sides[number], source=scorer)
+    return [replace(own, scorer=scorer) for own, scorer in zip(answered, fitted, strict=False)], changed
 
 
 def _scored(asked: Asked, columns: Columns, sums: Sums) -> Scored:
