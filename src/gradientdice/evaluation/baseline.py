@@ -54,7 +54,7 @@ SMALL_TABLE = 1000
 
 @dataclass(frozen=True, eq=False)
 class LoggedProcess:
-    """What of a problem the behaviour's value is computed from.
+    """The part of a problem that the behaviour's value is computed from.
 
     Attributes:
         data: the log.
@@ -68,7 +68,7 @@ class LoggedProcess:
 
     @classmethod
     def of(cls, problem: Problem) -> LoggedProcess:
-        """That of a problem."""
+        """Take it from a problem."""
         functions = problem.functions
         return cls(problem.data, functions.num_states if isinstance(functions, Tabular) else None, problem.seed)
 
@@ -89,14 +89,14 @@ class LoggedBehavior:
 
     @property
     def is_seen(self) -> bool:
-        """Whether the value is the mean of what was seen, with nothing to continue."""
+        """True where the value is the mean of what was seen, with nothing to continue."""
         if self.seen is None:
             return False
         return not _has_own_process(self.process) if self.discount == 1 else self.seen.unseen <= UNSEEN
 
     @property
     def is_cheap(self) -> bool:
-        """Whether computing the value takes no longer than an answer: nothing is to be continued, or a table is small.
+        """True where computing the value takes no longer than an answer: nothing to continue, or a small table.
 
         Elsewhere it may need a search for features.
         """
@@ -163,7 +163,7 @@ class BehaviorSide:
 
     @property
     def is_known(self) -> bool:
-        """Whether the value has been computed."""
+        """True once the value has been computed."""
         return self._unsolved is None
 
     def __copy__(self) -> BehaviorSide:
@@ -220,7 +220,7 @@ class AskedLog:
 
 
 def _has_own_process(log: LoggedProcess) -> bool:
-    """Whether the mean reward is that of a table's process, since the rows of cut episodes are not one long run's."""
+    """True where the mean reward is that of a table's process, since the rows of cut episodes are not one long run's."""
     return log.num_states is not None and _cuts_episodes(log.data)
 
 

@@ -44,7 +44,7 @@ def headline(estimate: Estimate) -> Headline:
     return Headline(value, interval, of, *_reason(estimate))
 
 
-def improved(estimate: Estimate) -> str:
+def improvement_sentence(estimate: Estimate) -> str:
     """The improvement in a sentence; empty where it is not known. It is computed here if it has not been."""
     return "" if estimate.improvement is None else compared(estimate.improvement)
 

@@ -28,7 +28,7 @@ from gradientdice.report.segment_plots import segments_figure
 
 @dataclass(frozen=True)
 class Views:
-    """How one kind of result is shown.
+    """Picture, page and notebook cell of one kind of result.
 
     Attributes:
         plot: gives a figure.
