@@ -220,7 +220,7 @@ class AskedLog:
 
 
 def _has_own_process(log: LoggedProcess) -> bool:
-    """True where the mean reward is that of a table's process, since the rows of cut episodes are not one long run's."""
+    """True where the mean reward is that of a table's process: the rows of cut episodes are not one long run's."""
     return log.num_states is not None and _cuts_episodes(log.data)
 
 
