@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.evaluation.later import Later
+from gradientdice.evaluation.baseline import BehaviorSide
 
 MDP, TARGET = gd.mdp.boyan_chain("continuing"), gd.TabularPolicy(np.tile([0.1, 0.9], (13, 1)))
 DATA = MDP.sample(1000, np.full((13, 2), 1 / 26), np.random.default_rng(0))
@@ -69,7 +69,9 @@ def test_a_behaviour_without_an_interval():
     behavior = ESTIMATES["episodes"].behavior_seen
     assert behavior is not None
     without = replace(behavior, interval=None)
-    estimate = replace(ESTIMATES["episodes"], behavior_seen=without, behavior_side=Later.known(None), sources=None)
+    estimate = replace(
+        ESTIMATES["episodes"], behavior_seen=without, behavior_side=BehaviorSide.known(None), sources=None
+    )
     assert estimate.behavior is without and estimate.to_dict()["behavior_value"] == behavior.value
     assert estimate.to_dict()["behavior_interval"] is None
     assert_valid(estimate.to_dict(), gd.Estimate.schema(), gd.Estimate.schema())

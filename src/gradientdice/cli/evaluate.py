@@ -91,6 +91,8 @@ def evaluate(
             every = evaluate_discounts(problem, discounts, intervals)
             found = every[0] if len(every) == 1 else DiscountCurve(tuple(every))
     estimates = list(found) if isinstance(found, DiscountCurve) else [found]
+    if isinstance(found, gd.Estimate):
+        _ = found.improvement  # the text shows it where it is known
     typer.echo(found.to_json() if json else str(found))
     if report is not None:
         if isinstance(found, DiscountCurve):

@@ -12,7 +12,8 @@ mean differs from the rewards of the episodes' second halves is the size of the 
 episodes are all taken as a Markov reward process.
 
 On continuous states the process needs a search for features, which may take ten times as long as the policy's value
-with given features: the value is computed when it is first asked for. Where nothing of this is needed, it is cheap.
+with given features: the value is then computed when it is first asked for. Where it is the mean of what was seen, or
+that of a small table's process, it comes with the answer.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int, Num
@@ -30,7 +32,6 @@ from gradientdice.default.automatic import Automatic
 from gradientdice.default.search import FunctionSearch, Searching
 from gradientdice.evaluation.difference import Compared
 from gradientdice.evaluation.interval import Intervals, error_sources
-from gradientdice.evaluation.later import Later
 from gradientdice.functions import Tabular
 from gradientdice.log.transitions import SameUnits, Transitions
 from gradientdice.policies import DiscretePolicy
@@ -46,11 +47,14 @@ from gradientdice.statistics.unlogged import Repeats
 # Up to this share of the discounted steps may lie beyond the time limits: what was cut is then taken to be like what
 # was seen.
 UNSEEN = 0.05
+# The process of a table of at most so many states is solved with the answer: that takes a fraction of a second, and no
+# longer than the policy's own value.
+SMALL_TABLE = 1000
 
 
 @dataclass(frozen=True, eq=False)
 class LoggedProcess:
-    """What of a problem the behaviour's value is computed from.
+    """The part of a problem that the behaviour's value is computed from.
 
     Attributes:
         data: the log.
@@ -64,9 +68,112 @@ class LoggedProcess:
 
     @classmethod
     def of(cls, problem: Problem) -> LoggedProcess:
-        """That of a problem."""
+        """Take it from a problem."""
         functions = problem.functions
         return cls(problem.data, functions.num_states if isinstance(functions, Tabular) else None, problem.seed)
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedBehavior:
+    """The behaviour at one discount, before its value is computed.
+
+    Attributes:
+        process: what the value is computed from.
+        discount: γ.
+        seen: the value from the steps that were seen alone; None where these give none.
+    """
+
+    process: LoggedProcess
+    discount: float
+    seen: BehaviorValue | None
+
+    @property
+    def is_seen(self) -> bool:
+        """True where the value is the mean of what was seen, with nothing to continue."""
+        if self.seen is None:
+            return False
+        return not _has_own_process(self.process) if self.discount == 1 else self.seen.unseen <= UNSEEN
+
+    @property
+    def is_cheap(self) -> bool:
+        """True where computing the value takes no longer than an answer: nothing to continue, or a small table.
+
+        Elsewhere it may need a search for features.
+        """
+        states = self.process.num_states
+        return self.is_seen or (states is not None and states <= SMALL_TABLE)
+
+    def solved(self) -> Compared | None:
+        """The value with the sources of its error; None if the log does not tell it."""
+        process, discount = self.process, self.discount
+        data = process.data
+        known = behavior_shares(data, discount)
+        if self.seen is None or known is None:
+            return _attempted(lambda: _process_value(process, discount, None))
+        seen = Compared(ErrorSources(*known, None, Room(), data.digest))
+        if self.is_seen:
+            return seen
+        if discount == 1:
+            return _attempted(lambda: _process_value(process, discount, None)) or seen
+        # Two ways to go on from where episodes were cut: that with the smaller error.
+        cut = CutEpisodes.of(data, discount)
+        misfit = self.seen.unseen * abs(cut.late_reward(data) - self.seen.value)
+        lasting = replace(seen.sources, room=Room(misfit=misfit))
+        found = _attempted(lambda: _continued(process, discount, cut))
+        return found if found is not None and _size(found.sources) < _size(lasting) else Compared(lasting)
+
+
+class BehaviorSide:
+    """The behaviour's own value as a side of a difference, computed once: with the answer, or when first asked for.
+
+    A copy is the same object, so that all estimates from one log share one computation. While the value is not known,
+    the log is held; then the sources of its error alone. Pickling computes the value first, so that no log is pickled.
+
+    Args:
+        unsolved: what the value is computed from; an error in computing it is raised by `value`, and the next access
+            tries again.
+
+    Example:
+        >>> from gradientdice.evaluation.baseline import BehaviorSide
+        >>> BehaviorSide.known(None).is_known
+        True
+    """
+
+    _value: Compared | None = None
+
+    def __init__(self, unsolved: LoggedBehavior | None) -> None:
+        self._unsolved = unsolved
+
+    @classmethod
+    def known(cls, value: Compared | None) -> BehaviorSide:
+        """A side whose value needs no computing; None is a value that the log does not tell."""
+        side = cls(None)
+        side._value = value
+        return side
+
+    @property
+    def value(self) -> Compared | None:
+        """The value with the sources of its error, computed on the first access; None if the log does not tell it."""
+        # The value is stored before what it is computed from is dropped: another thread sees either of the two.
+        unsolved = self._unsolved
+        if unsolved is not None:
+            self._value = unsolved.solved()
+            self._unsolved = None
+        return self._value
+
+    @property
+    def is_known(self) -> bool:
+        """True once the value has been computed."""
+        return self._unsolved is None
+
+    def __copy__(self) -> BehaviorSide:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> BehaviorSide:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[[Compared | None], BehaviorSide], tuple[Compared | None]]:
+        return BehaviorSide.known, (self.value,)
 
 
 @dataclass(eq=False)
@@ -84,7 +191,7 @@ class AskedLog:
     tests: LogTests
     _possible: dict[float, PossibleRange] = field(default_factory=dict, repr=False)
     _seen: dict[tuple[float, float], BehaviorValue | None] = field(default_factory=dict, repr=False)
-    _sides: dict[float, Later[Compared | None]] = field(default_factory=dict, repr=False)
+    _sides: dict[float, BehaviorSide] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, problem: Problem, counted: Repeats | None = None) -> AskedLog:
@@ -104,44 +211,17 @@ class AskedLog:
             self._seen[key] = behavior_value(self.process.data, discount, confidence)
         return self._seen[key]
 
-    def behavior_side(self, discount: float) -> Later[Compared | None]:
-        """The behaviour's value with the sources of its error, computed when it is first asked for; None if unknown.
-
-        Until then it holds the log, and nothing else.
-        """
+    def behavior_side(self, discount: float) -> BehaviorSide:
+        """The behaviour's value at a discount: known where it is cheap, else computed when it is first asked for."""
         if discount not in self._sides:
-            log, seen = self.process, self.seen_behavior(discount, Intervals().confidence)
-            self._sides[discount] = Later(lambda: _side(log, discount, seen), is_cheap=_is_seen(log, discount, seen))
+            own = LoggedBehavior(self.process, discount, self.seen_behavior(discount, Intervals().confidence))
+            self._sides[discount] = BehaviorSide.known(own.solved()) if own.is_cheap else BehaviorSide(own)
         return self._sides[discount]
 
 
-def _is_seen(log: LoggedProcess, discount: float, plain: BehaviorValue | None) -> bool:
-    """Whether the value is the mean of what was seen, with nothing to continue."""
-    if plain is None:
-        return False
-    return not _has_own_process(log) if discount == 1 else plain.unseen <= UNSEEN
-
-
 def _has_own_process(log: LoggedProcess) -> bool:
-    """Whether the mean reward is that of a table's process, since the rows of cut episodes are not one long run's."""
+    """True where the mean reward is that of a table's process: the rows of cut episodes are not one long run's."""
     return log.num_states is not None and _cuts_episodes(log.data)
-
-
-def _side(log: LoggedProcess, discount: float, plain: BehaviorValue | None) -> Compared | None:
-    data = log.data
-    known = behavior_shares(data, discount)
-    if plain is None or known is None:
-        return _attempted(lambda: _process_value(log, discount, None))
-    seen = Compared(ErrorSources(*known, None, Room(), data.digest))
-    if _is_seen(log, discount, plain):
-        return seen
-    if discount == 1:
-        return _attempted(lambda: _process_value(log, discount, None)) or seen
-    # Two ways to go on from where episodes were cut: that with the smaller error.
-    cut = CutEpisodes.of(data, discount)
-    lasting = replace(seen.sources, room=Room(misfit=plain.unseen * abs(cut.late_reward(data) - plain.value)))
-    found = _attempted(lambda: _continued(log, discount, cut))
-    return found if found is not None and _size(found.sources) < _size(lasting) else Compared(lasting)
 
 
 def _attempted(make: Callable[[], ErrorSources]) -> Compared | None:

@@ -14,6 +14,7 @@ import numpy as np
 from gradientdice.base.errors import InputError, require_number
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import whole_interval
+from gradientdice.evaluation.shown import shown
 from gradientdice.statistics.checks import Verdict, because, named_reasons, worst_verdict
 from gradientdice.statistics.simultaneous import joint_confidence
 from gradientdice.statistics.sources import Sources
@@ -142,15 +143,11 @@ class DiscountCurve(Sequence[Estimate]):
 
     def plot(self) -> Figure:
         """The value over discounts with its band: a matplotlib figure."""
-        from gradientdice.report.ranking_plots import curve_figure
-
-        return curve_figure(self)
+        return shown(self, "plot")
 
     def report(self, path: str | Path, *, force: bool = False) -> None:
         """Writes one self-contained HTML file; replaces one only with `force`."""
-        from gradientdice.report.curve_page import write_curve_report
-
-        write_curve_report(self, path, force=force)
+        shown(self, "report", path, force=force)
 
 
 def _ends(estimate: Estimate, sources: Sources, confidence: float) -> tuple[float, float]:

@@ -14,10 +14,11 @@ from jaxtyping import Float
 
 from gradientdice.dice.solution import Solution
 from gradientdice.dice.status import Status
+from gradientdice.evaluation.baseline import BehaviorSide
 from gradientdice.evaluation.difference import Compared, Difference, difference, subtract
 from gradientdice.evaluation.interval import Intervals, whole_interval
-from gradientdice.evaluation.later import Later
 from gradientdice.evaluation.metrics import metrics
+from gradientdice.evaluation.shown import shown
 from gradientdice.statistics.behavior import BehaviorValue
 from gradientdice.statistics.checks import Check, Verdict, reasons, worst
 from gradientdice.statistics.diagnostics import Diagnostics
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 # Shown only where the behaviour's value is not known: two numbers for what runs today would be one too many.
 MEAN_REWARD, NOT_THE_VALUE = "mean logged reward", "not the behaviour's value at this discount"
+NOT_YET = "not computed yet; ask estimate.{}"
 NO_RATIO = (
     "the estimator has no ratio, so that nothing says how well the log covers the policy; what would help: compare"
 )
@@ -78,9 +80,9 @@ class Estimate:
             value away from what all other logs of this size would say on average; without row i the value would be
             about that much lower. The shares of one kind add up to 0. The variance of the sampling error is the sum of
             the squared shares of independent units: see `unit_shares`.
-        behavior_side: the behaviour's own value as the other side of `improvement`, computed when that or `behavior`
-            is first asked for. Until then it keeps the log alive, and nothing else; then the sources of the value's
-            error alone.
+        behavior_side: the behaviour's own value as the other side of `improvement`. Where it needs a search it is
+            computed when `improvement` or `behavior` is first asked for. Until then it keeps the log alive, and nothing
+            else; then the sources of the value's error alone.
         sources: what the interval was made of.
         intervals: how it was made.
         possible: the range of values that the rewards allow.
@@ -111,7 +113,7 @@ class Estimate:
     further_checks: tuple[Check, ...] = ()
     uncut_value: float | None = None
     influence: Influence | None = field(default=None, repr=False)
-    behavior_side: Later[Compared | None] = field(default=Later.known(None), repr=False)
+    behavior_side: BehaviorSide = field(default=BehaviorSide.known(None), repr=False)
     sources: Sources | None = field(default=None, repr=False)
     intervals: Intervals = field(default_factory=Intervals, repr=False)
     possible: PossibleRange = PossibleRange(-np.inf, np.inf)
@@ -131,8 +133,8 @@ class Estimate:
 
         It is the mean over the log's episodes, continued where time limits cut off a part that matters; without
         episodes it is the value of the log's Markov reward process. Where neither can be computed, as with a scanned
-        log and no influence values, it is `behavior_seen`; None where that is not known either. It is computed when it
-        is first asked for, at the cost that `improvement` describes.
+        log and no influence values, it is `behavior_seen`; None where that is not known either. Where it did not come
+        with the answer, it is computed when it is first asked for, at the cost that `improvement` describes.
         """
         side, seen = self.behavior_side.value, self.behavior_seen
         if side is None:
@@ -147,10 +149,11 @@ class Estimate:
     def improvement(self) -> Difference | None:
         """The value less the behaviour's own, with its paired interval.
 
-        None where the behaviour's value is not known, or there are no influence values. It is computed when it is first
-        asked for: on continuous states that may take longer than the value itself, since features for the behaviour's
-        value are searched for. Whatever shows or exports the whole estimate asks for it: `print`, `repr`, `to_dict`,
-        `plot`, `report`, pickling; `metrics` and `to_frame` do not.
+        None where the behaviour's value is not known, or there are no influence values. The behaviour's value comes
+        with the answer where whole episodes show it, or where the log is that of a small table. Elsewhere it is
+        computed when it is first asked for: on continuous states that may take longer than the value itself, since
+        features for it are searched for. `to_dict`, `to_json`, `plot`, `report`, pickling and the command line ask
+        for it; `print`, `repr`, a notebook's cell, `metrics` and `to_frame` show it only where it is known.
         """
         behavior = None if self.sources is None else self.behavior_side.value
         if behavior is None:
@@ -216,7 +219,7 @@ class Estimate:
         return f"{text}; {unseen:.0%} of the discounted horizon was never recorded" if unseen > 0.05 else text
 
     def rows(self) -> list[tuple[str, str]]:
-        """The summary as pairs of a name and a text."""
+        """The summary as pairs of a name and a text: of what is known, so that nothing is searched for."""
         criterion = "average reward" if self.discount == 1 else f"discount {self.discount:g}"
         rows = [("value", f"{self.value:.6g}  ({criterion})")]
         if self.interval is not None:
@@ -224,12 +227,7 @@ class Estimate:
             rows.append(("standard error", self.error_text))
         if self.total is not None:
             rows.append(("value / (1 − γ)", f"{self.total:.6g}"))
-        if self.behavior is not None:
-            rows.append(("behaviour's value", self.behavior_text))
-        else:
-            rows.append((MEAN_REWARD, f"{self.behavior_mean:.6g} ({NOT_THE_VALUE})"))
-        if self.improvement is not None:
-            rows.append(("improvement", self.improvement.text))
+        rows += self._behavior_rows()
         rows.append(("verdict", str(self.verdict)))
         rows += [("  because", reason) for reason in self.reasons]
         units = f"{self.num_rows:,} transitions"
@@ -242,6 +240,19 @@ class Estimate:
         rows += [("note", note) for note in self.notes]
         return rows
 
+    def _behavior_rows(self) -> list[tuple[str, str]]:
+        """The behaviour's value and the improvement on it, or how to get them."""
+        if not self.behavior_side.is_known:
+            if self.sources is None:
+                return [("behaviour's value", NOT_YET.format("behavior"))]
+            return [("improvement", NOT_YET.format("improvement"))]
+        if self.behavior is None:
+            return [(MEAN_REWARD, f"{self.behavior_mean:.6g} ({NOT_THE_VALUE})")]
+        rows = [("behaviour's value", self.behavior_text)]
+        if self.improvement is not None:
+            rows.append(("improvement", self.improvement.text))
+        return rows
+
     def __str__(self) -> str:
         rows = self.rows()
         width = max(len(name) for name, _ in rows)
@@ -250,9 +261,7 @@ class Estimate:
     __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
 
     def _repr_html_(self) -> str:
-        from gradientdice.report.notebook import estimate_cell
-
-        return estimate_cell(self)
+        return shown(self, "cell")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types, as `schema` describes them; the per-row ratio is left out."""
@@ -298,7 +307,7 @@ class Estimate:
     def metrics(self) -> dict[str, float]:
         """The figures as plain floats, for trackers of experiments; the verdict is 2 (trust), 1 (caution) or 0.
 
-        `behavior_value` is left out while it is not known and would take long: ask for `behavior` first to have it.
+        `behavior_value` is left out while it is not computed: ask for `behavior` first to have it.
         `behavior_mean`, the mean logged reward, is another quantity.
         """
         return metrics(self)
@@ -313,12 +322,8 @@ class Estimate:
 
     def plot(self) -> Figure:
         """The value and its interval beside the behaviour's, and the ratio's distribution: a matplotlib figure."""
-        from gradientdice.report.plots import estimate_figure
-
-        return estimate_figure(self)
+        return shown(self, "plot")
 
     def report(self, path: str | Path, *, comparison: pd.DataFrame | None = None, force: bool = False) -> None:
         """Writes one self-contained HTML file, with `compare`'s table if given; replaces one only with `force`."""
-        from gradientdice.report.page import write_report
-
-        write_report(self, path, comparison=comparison, force=force)
+        shown(self, "report", path, comparison=comparison, force=force)

@@ -17,10 +17,10 @@ TRUST = {Verdict.DO_NOT_TRUST: 0.0, Verdict.CAUTION: 1.0, Verdict.TRUST: 2.0}
 def metrics(estimate: Estimate) -> dict[str, float]:
     """The figures that are known; those that are not, and infinite ones, are left out.
 
-    The behaviour's value is left out too while it is not known and would take long to compute.
+    The behaviour's value is left out too while it is not computed.
     """
     low, high = estimate.interval or (None, None)
-    behavior = estimate.behavior if estimate.behavior_side.is_cheap else None
+    behavior = estimate.behavior if estimate.behavior_side.is_known else None
     diagnostics = estimate.diagnostics
     found = {
         "value": estimate.value,

@@ -13,6 +13,7 @@ from gradientdice.base.errors import InputError
 from gradientdice.evaluation.difference import Compared, Difference, difference
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import whole_interval
+from gradientdice.evaluation.shown import shown
 from gradientdice.statistics.best import best_probabilities, best_set
 from gradientdice.statistics.checks import Verdict, because, named_reasons, worst_verdict
 from gradientdice.statistics.simultaneous import joint_confidence
@@ -153,9 +154,7 @@ class Ranking:
     __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
 
     def _repr_html_(self) -> str:
-        from gradientdice.report.notebook import ranking_cell
-
-        return ranking_cell(self)
+        return shown(self, "cell")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types: the table's rows, best first, and each estimate."""
@@ -177,15 +176,11 @@ class Ranking:
 
     def plot(self) -> Figure:
         """The differences to the baseline, and how probably each policy is the best: a matplotlib figure."""
-        from gradientdice.report.ranking_plots import ranking_figure
-
-        return ranking_figure(self)
+        return shown(self, "plot")
 
     def report(self, path: str | Path, *, force: bool = False) -> None:
         """Writes one self-contained HTML file; replaces one only with `force`."""
-        from gradientdice.report.ranking_page import write_ranking_report
-
-        write_ranking_report(self, path, force=force)
+        shown(self, "report", path, force=force)
 
     @property
     def baseline_text(self) -> str:

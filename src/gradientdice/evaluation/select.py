@@ -22,6 +22,7 @@ from gradientdice.base.effort import Effort
 from gradientdice.base.errors import InputError
 from gradientdice.evaluation.rank import rank
 from gradientdice.evaluation.ranking import BEHAVIOR, Ranking
+from gradientdice.evaluation.shown import shown
 from gradientdice.functions import Functions
 from gradientdice.log.scanning.log import ScannedLog
 from gradientdice.log.transitions import Transitions
@@ -75,9 +76,7 @@ class Selection:
     __repr__ = __str__  # in a terminal an answer shows itself as `print` shows it
 
     def _repr_html_(self) -> str:
-        from gradientdice.report.notebook import ranking_cell
-
-        return ranking_cell(self)
+        return shown(self, "cell")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
@@ -96,15 +95,11 @@ class Selection:
 
     def plot(self) -> Figure:
         """The differences to the baseline; those that are shown to be better are coloured: a matplotlib figure."""
-        from gradientdice.report.ranking_plots import selection_figure
-
-        return selection_figure(self)
+        return shown(self, "plot")
 
     def report(self, path: str | Path, *, force: bool = False) -> None:
         """Writes the ranking's report with the decision at its top; replaces a file only with `force`."""
-        from gradientdice.report.ranking_page import write_ranking_report
-
-        write_ranking_report(self, path, force=force)
+        shown(self, "report", path, force=force)
 
 
 def select(

@@ -8,7 +8,7 @@ from gradientdice.evaluation.curve import DiscountCurve
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.report.digits import figure, known_to
 from gradientdice.report.evidence import Picture, place_pictures
-from gradientdice.report.headline import facts, headline
+from gradientdice.report.headline import facts, headline, improvement_sentence
 from gradientdice.report.page import template, write_page
 from gradientdice.report.ranking_plots import curve_figure
 
@@ -58,7 +58,7 @@ def _row(curve: DiscountCurve, number: int) -> dict[str, object]:
         "interval": first.interval.partition("interval ")[2],
         "band": "" if band is None else " to ".join(known_to(end, half) for end in band),
         "total": "" if estimate.total is None else figure(estimate.total, 4),
-        "difference": first.difference,
+        "difference": improvement_sentence(estimate),
         "verdict": estimate.verdict,
         "reason": first.reason,
     }

@@ -20,7 +20,6 @@ class Headline:
         value: with the digits that are known.
         interval: a phrase.
         criterion: what the value is a value of.
-        difference: how it compares with the behaviour, a sentence; empty where that is not known.
         reason: why the verdict is what it is, a sentence.
         remedy: what would help; empty if nothing need.
         explanation: of the check behind the reason, as HTML; empty where no check is.
@@ -29,22 +28,25 @@ class Headline:
     value: str
     interval: str
     criterion: str
-    difference: str
     reason: str
     remedy: str = ""
     explanation: str = ""
 
 
 def headline(estimate: Estimate) -> Headline:
-    """The headline of an estimate."""
+    """The headline of an estimate; nothing in it needs the behaviour's value."""
     half = None if estimate.interval is None else (estimate.interval[1] - estimate.interval[0]) / 2
     interval = "no interval"
     if estimate.interval is not None:
         low, high = (known_to(end, half) for end in estimate.interval)
         interval = f"{estimate.confidence:.0%} interval {low} to {high}"
-    difference = "" if estimate.improvement is None else compared(estimate.improvement)
     value, of = known_to(estimate.value, half) or "no value", criterion(estimate.discount)
-    return Headline(value, interval, of, difference, *_reason(estimate))
+    return Headline(value, interval, of, *_reason(estimate))
+
+
+def improvement_sentence(estimate: Estimate) -> str:
+    """The improvement in a sentence; empty where it is not known. It is computed here if it has not been."""
+    return "" if estimate.improvement is None else compared(estimate.improvement)
 
 
 def compared(difference: Difference) -> str:

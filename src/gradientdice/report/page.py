@@ -14,7 +14,7 @@ from gradientdice.evaluation.estimate import Estimate
 from gradientdice.log.files.reading import as_path
 from gradientdice.report.digits import figure, percent
 from gradientdice.report.evidence import pictures, value_picture
-from gradientdice.report.headline import facts, headline
+from gradientdice.report.headline import facts, headline, improvement_sentence
 from gradientdice.report.strip import ALARM_AT, CAUTION_AT, strip
 from gradientdice.report.theme import ON_ANY_PAPER
 
@@ -47,6 +47,7 @@ def render(estimate: Estimate, comparison: pd.DataFrame | None = None) -> str:
     return template("estimate.html").render(
         estimate=estimate,
         headline=headline(estimate),
+        difference=improvement_sentence(estimate),
         facts=facts(estimate),
         value_picture=value_picture(estimate),
         pictures=pictures(estimate),

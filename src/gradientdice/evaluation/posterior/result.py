@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gradientdice.base.errors import InputError, require_number
+from gradientdice.evaluation.shown import shown
 from gradientdice.statistics.checks import Verdict, because, named_reasons, worst_verdict
 from gradientdice.statistics.intervals import require_confidence
 
@@ -97,9 +98,7 @@ class Posterior:
 
     def plot(self) -> Figure:
         """The draws as a histogram, with mean and interval: a matplotlib figure."""
-        from gradientdice.report.posterior_plots import posterior_figure
-
-        return posterior_figure(self)
+        return shown(self, "plot")
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +202,4 @@ class PosteriorRanking(Mapping[str, Posterior]):
 
     def plot(self) -> Figure:
         """Each policy's posterior, and its probability of being the best: a matplotlib figure."""
-        from gradientdice.report.posterior_plots import ranking_figure
-
-        return ranking_figure(self)
+        return shown(self, "plot")

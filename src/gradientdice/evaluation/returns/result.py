@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from gradientdice.base.arrays import as_floats
 from gradientdice.base.errors import InputError, require_choice, require_number
 from gradientdice.estimators.returns.points import StepFunction, monotone
+from gradientdice.evaluation.shown import shown
 from gradientdice.statistics.checks import Check, Verdict, because, reasons, worst, worst_verdict
 
 if TYPE_CHECKING:
@@ -187,9 +188,7 @@ class ReturnDistribution:
 
     def plot(self) -> Figure:
         """The distribution function with its band: a matplotlib figure."""
-        from gradientdice.report.return_plots import return_figure
-
-        return return_figure(self)
+        return shown(self, "plot")
 
     @cached_property
     def _moves(self) -> Float[np.ndarray, "b m"]:

@@ -17,7 +17,7 @@ from gradientdice.base.errors import InputError
 from gradientdice.default.automatic import Automatic
 from gradientdice.evaluation.baseline import UNSEEN, CutEpisodes
 from gradientdice.evaluation.interval import Intervals, room_beside
-from gradientdice.evaluation.scan.questions import BehaviorSide
+from gradientdice.evaluation.scan.questions import ScannedBehavior
 from gradientdice.functions import Tabular
 from gradientdice.log.scanning.passes import Sums
 from gradientdice.policies import DiscretePolicy
@@ -52,7 +52,7 @@ def knows_behavior(asked: Asked, sums: Sums, discount: float) -> bool:
     return discount == 1 or ("episodes" in columns and ("initial_states" in columns or asked.has_first_states))
 
 
-def behavior_side(asked: Asked, discount: float, sums: Sums, counted: CountedTable | None) -> BehaviorSide | None:
+def behavior_side(asked: Asked, discount: float, sums: Sums, counted: CountedTable | None) -> ScannedBehavior | None:
     """The behaviour's value at a discount; None where it is not known.
 
     Args:
@@ -64,13 +64,13 @@ def behavior_side(asked: Asked, discount: float, sums: Sums, counted: CountedTab
     if not knows_behavior(asked, sums, discount):
         return _attempted(lambda: _process_side(asked, discount, counted))
     seen = SeenBehavior.of(discount, sums)
-    plain = BehaviorSide(discount, seen.value, seen, Room())
+    plain = ScannedBehavior(discount, seen.value, seen, Room())
     if discount == 1:
         cut = "episodes" in asked.log.columns and float(sums["totals"][4]) < float(sums["units"][0]) > 1
         return (_attempted(lambda: _process_side(asked, discount, counted)) if cut else None) or plain
     if seen.unseen <= UNSEEN:
         return plain
-    return BehaviorSide(
+    return ScannedBehavior(
         discount, seen.value, seen, Room(misfit=seen.unseen * abs(_late_reward(asked, seen) - seen.value))
     )
 
@@ -82,7 +82,7 @@ def _late_reward(asked: Asked, seen: SeenBehavior) -> float:
     return cut.late_reward(sample) if len(cut.places) else seen.value
 
 
-def _process_side(asked: Asked, discount: float, counted: CountedTable | None) -> BehaviorSide | None:
+def _process_side(asked: Asked, discount: float, counted: CountedTable | None) -> ScannedBehavior | None:
     """The value of the log's Markov reward process, with a table."""
     if counted is None:
         return None
@@ -95,7 +95,7 @@ def _process_side(asked: Asked, discount: float, counted: CountedTable | None) -
     room = room_beside(
         LogTests(log, asked.seed), process, discount, answer, Intervals().confidence, _alike(counted.sums)
     )
-    return BehaviorSide(discount, answer.value, scorer, room)
+    return ScannedBehavior(discount, answer.value, scorer, room)
 
 
 def _alike(sums: Sums) -> int | None:
@@ -106,7 +106,7 @@ def _alike(sums: Sums) -> int | None:
     return count if 1 < count < KNOWN_STARTS else None
 
 
-def _attempted(make: Callable[[], BehaviorSide | None]) -> BehaviorSide | None:
+def _attempted(make: Callable[[], ScannedBehavior | None]) -> ScannedBehavior | None:
     """What is made; None where the log has too little for it."""
     try:
         return make()

@@ -11,6 +11,7 @@ from gradientdice.base.errors import InputError
 from gradientdice.base.provenance import provenance
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.evaluation.assumptions import enough_observations, repeats, row_checks
+from gradientdice.evaluation.baseline import BehaviorSide
 from gradientdice.evaluation.difference import Compared
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.facts import LogFacts
@@ -23,9 +24,8 @@ from gradientdice.evaluation.interval import (
     room_beside,
     whole_interval,
 )
-from gradientdice.evaluation.later import Later
 from gradientdice.evaluation.scan.behavior import knows_behavior
-from gradientdice.evaluation.scan.questions import BehaviorSide, Columns, Question, ScannedEstimates, Scored
+from gradientdice.evaluation.scan.questions import Columns, Question, ScannedBehavior, ScannedEstimates, Scored
 from gradientdice.functions import LinearFunctions
 from gradientdice.log.scanning.passes import Sums
 from gradientdice.problem.problem import Problem
@@ -162,7 +162,7 @@ def moved(scored: Scored, place: int, names: tuple[str, ...] | None) -> tuple[Mo
 
 
 def with_behaviors(
-    estimates: Sequence[Estimate], sides: Sequence[BehaviorSide], columns: Columns, scored: Scored
+    estimates: Sequence[Estimate], sides: Sequence[ScannedBehavior], columns: Columns, scored: Scored
 ) -> ScannedEstimates:
     """The estimates with their improvements over the behaviour, and the behaviour's own value at each discount."""
     behaviors = {
@@ -173,7 +173,7 @@ def with_behaviors(
 
 
 def _improved(estimate: Estimate, behaviors: dict[float, Compared]) -> Estimate:
-    return replace(estimate, behavior_side=Later.known(behaviors.get(estimate.discount)))
+    return replace(estimate, behavior_side=BehaviorSide.known(behaviors.get(estimate.discount)))
 
 
 class SampleTests:

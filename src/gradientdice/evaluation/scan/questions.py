@@ -39,7 +39,7 @@ class Question:
 
 
 @dataclass(frozen=True, eq=False)
-class BehaviorSide:
+class ScannedBehavior:
     """The behaviour's own value at one discount, as an answer among the others.
 
     Attributes:
@@ -100,7 +100,7 @@ class Columns:
     pairs: tuple[Pair, ...]
 
     @classmethod
-    def of(cls, questions: Sequence[Question], scorers: Sequence[Scorer], sides: Sequence[BehaviorSide]) -> Columns:
+    def of(cls, questions: Sequence[Question], scorers: Sequence[Scorer], sides: Sequence[ScannedBehavior]) -> Columns:
         """Differences are those between policies at one discount, between discounts of one policy, and to nothing."""
         solved = [side for side in sides if not isinstance(side.source, SeenBehavior)]
         seen = [side for side in sides if isinstance(side.source, SeenBehavior)]

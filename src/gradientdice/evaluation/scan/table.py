@@ -14,7 +14,7 @@ from gradientdice.evaluation.named import named
 from gradientdice.evaluation.returned import checked_answer
 from gradientdice.evaluation.scan.behavior import CountedTable, behavior_side
 from gradientdice.evaluation.scan.facts import SampleTests, Seen, alike_starts, scanned_estimate, with_behaviors
-from gradientdice.evaluation.scan.questions import BehaviorSide, Columns, Question, ScannedEstimates, Scored
+from gradientdice.evaluation.scan.questions import Columns, Question, ScannedBehavior, ScannedEstimates, Scored
 from gradientdice.evaluation.scan.score import scored_by_pass
 from gradientdice.functions import Tabular
 from gradientdice.log.scanning.passes import Sums
@@ -124,8 +124,8 @@ def _answered(
 
 
 def _fitted(
-    asked: Asked, sums: Sums, answered: Sequence[_Answered], sides: Sequence[BehaviorSide]
-) -> tuple[list[_Answered], list[BehaviorSide]]:
+    asked: Asked, sums: Sums, answered: Sequence[_Answered], sides: Sequence[ScannedBehavior]
+) -> tuple[list[_Answered], list[ScannedBehavior]]:
     """The same with shares that are corrected for pairs with few rows."""
     solved = [number for number, side in enumerate(sides) if isinstance(side.source, TableScorer)]
     scorers = [own.scorer for own in answered]

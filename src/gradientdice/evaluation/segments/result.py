@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gradientdice.evaluation.estimate import Estimate
+from gradientdice.evaluation.shown import shown
 from gradientdice.statistics.checks import Verdict, because
 
 if TYPE_CHECKING:
@@ -111,6 +112,4 @@ class Segments:
 
     def plot(self) -> Figure:
         """Each group's value and contribution with intervals: a matplotlib figure."""
-        from gradientdice.report.segment_plots import segments_figure
-
-        return segments_figure(self)
+        return shown(self, "plot")
