@@ -49,7 +49,7 @@ class ModelRollouts(Declares):
     """
 
     family = "learned model"
-    reference = "Zhang, Paine, Nachum, Paduraru, Tucker, Wang and Norouzi, ICLR 2021"
+    reference = "Zhang, Paine et al., ICLR 2021"
     uses_functions = False
 
     discount: float

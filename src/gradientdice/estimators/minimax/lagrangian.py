@@ -91,7 +91,7 @@ class RegularizedLagrangian(Declares):
     """
 
     family = "minimax"
-    reference = "Yang, Nachum, Dai, Li and Schuurmans, NeurIPS 2020"
+    reference = "Yang, Nachum et al., NeurIPS 2020"
     refusal = "At discount 1 nothing but E[ζ] = 1 sets the size of ζ: use norm=True."
 
     discount: float
@@ -116,7 +116,7 @@ class RegularizedLagrangian(Declares):
             raise InputError("With reward_weight=0 the critic knows nothing of the rewards: use ReadOut.RATIO.")
 
     @property
-    def discounted_only(self) -> bool:
+    def discounted_only(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Without E[ζ] = 1 nothing sets the size of ζ at discount 1."""
         return not self.norm
 

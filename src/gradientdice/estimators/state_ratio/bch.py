@@ -78,7 +78,7 @@ class BCH(Declares):
             raise InputError(f"tests must be RandomFourier(…) or Nystrom(…), not {self.tests!r:.60}.")
 
     @property
-    def whole_trajectories(self) -> bool:
+    def whole_trajectories(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Below discount 1 a row counts by its time in its episode."""
         return self.discount < 1
 
