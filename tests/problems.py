@@ -8,15 +8,16 @@ import pandas as pd
 import pytest
 
 import gradientdice as gd
+from gradientdice.evaluation.registry import ESTIMATORS, UNLISTED
 from gradientdice.log.split import some_rows
 from gradientdice.statistics.intervals import independent_shares
 
 T = TypeVar("T")
 
 
-EVERY: dict[str, Any] = {**gd.ESTIMATORS, **gd.RELATED, "automatic": gd.Automatic}
+EVERY: dict[str, Any] = {**ESTIMATORS, "automatic": UNLISTED["automatic"]}
 # Estimators that refuse tables, which most tests of all estimators have.
-CONTINUOUS: dict[str, Any] = {"model-rollouts": gd.ModelRollouts}
+CONTINUOUS: dict[str, Any] = {name: kind for name, kind in UNLISTED.items() if name not in EVERY}
 
 
 def made(name: str, discount: float) -> Any:

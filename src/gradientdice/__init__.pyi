@@ -67,7 +67,6 @@ from .estimators.minimax.mql import MQL as MQL
 from .estimators.minimax.mwl import MWL as MWL
 from .estimators.trajectory.importance import PDIS as PDIS
 from .default.model.rollouts import ModelRollouts as ModelRollouts
-from .evaluation.registry import RELATED as RELATED
 from .estimators.minimax.lagrangian import ReadOut as ReadOut
 from .estimators.minimax.lagrangian import RegularizedLagrangian as RegularizedLagrangian
 from .estimators.trajectory.doubly_robust import WDR as WDR

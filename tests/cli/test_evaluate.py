@@ -152,7 +152,7 @@ class TestCommandLine:
         assert compared.returncode == 0, compared.stderr
         # Every estimator, the χ² choice of DualDICE, and the cross-fitted answer.
         heads = [line for line in compared.stdout.splitlines() if not line.startswith(" ")]
-        assert len(heads) == len(gd.ESTIMATORS) + len(gd.RELATED) + 2
+        assert len(heads) == len(gd.ESTIMATORS) + 2
         strict = command("evaluate", *base, "--strict")
         assert strict.returncode == 4 and "do not trust" in strict.stdout
 

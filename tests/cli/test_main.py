@@ -101,5 +101,5 @@ def test_importing_the_package_is_light():
 def test_every_public_name_resolves():
     import gradientdice as gd
 
-    assert {"evaluate", "GradientDICE", "RELATED"} <= set(dir(gd))
+    assert {"evaluate", "GradientDICE", "ESTIMATORS"} <= set(dir(gd))
     assert [name for name in dir(gd) if getattr(gd, name) is None] == []

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice.estimators.answer import declared
 from problems import CONTINUOUS, EVERY, made, random_problem
 
-AVERAGE_ONLY = {"black-box", "cop-td"}
+AVERAGE_ONLY = {name for name, kind in EVERY.items() if kind.average_only}
 NO_INTERVAL = {"magic"}
 
 
@@ -140,6 +141,18 @@ def table(text: str) -> dict[tuple[str, str], str]:
     }
 
 
+def declared_refusal(name: str, discount: float, kind: str) -> str | None:
+    """The refusal that follows from what an estimator declares."""
+    own = declared(made(name, discount))
+    if own.discounted_only and discount == 1:
+        return "below"
+    if own.average_only and discount < 1:
+        return "average"
+    if own.whole_trajectories and kind == "no-episodes":
+        return "episodes"
+    return "behaviour" if own.needs_behavior and kind == "no-behaviour" else None
+
+
 TOLD = {(discount, *key): cell for discount, text in ((0.8, DISCOUNTED), (1.0, AVERAGE))
         for key, cell in table(text).items()}  # fmt: skip
 POLICY = np.array([0.3, 0.7])
@@ -193,8 +206,37 @@ def what_is_true(kind: str, discount: float, data: gd.Transitions, estimate: gd.
             raise AssertionError(f"nothing is known of answers to {kind}")
 
 
-def test_the_tables_have_every_estimator():
-    assert {name for _, name, _ in TOLD} == set(EVERY) and len(TOLD) == 2 * 8 * len(EVERY)
+def test_the_tables_have_rows_of_estimators_that_there_are():
+    assert {name for _, name, _ in TOLD} <= set(EVERY) and len(TOLD) == 2 * 8 * len({name for _, name, _ in TOLD})
+
+
+@pytest.mark.parametrize("kind", ["no-behaviour", "no-episodes"])
+@pytest.mark.parametrize("discount", [0.8, 1.0])
+@pytest.mark.parametrize("name", EVERY)
+def test_what_an_estimator_declares_is_what_it_refuses(name, discount, kind):
+    """Against the tables; an estimator without rows there is asked."""
+    refusal, told = declared_refusal(name, discount, kind), TOLD.get((discount, name, kind))
+    if told is not None:
+        said = {"zero": "below"}.get(told, told)
+        assert refusal == (said if said in ("below", "average", "episodes", "behaviour") else None)
+    elif refusal is not None:
+        with pytest.raises(gd.InputError, match=REFUSALS[refusal]):
+            gd.evaluate(lacking(kind), gd.TabularPolicy(np.tile(POLICY, (5, 1))), made(name, discount))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_networks_and_solvers_are_refused_by_those_that_take_none(name):
+    _, target, data = rollouts()
+    policy, estimator = gd.TabularPolicy(target), made(name, discount_of(name))
+    own = declared(estimator)
+    if own.uses_functions and not own.takes_networks:
+        with pytest.raises(gd.InputError, match="is for linear functions"):
+            gd.evaluate(data, policy, estimator, functions=gd.MLP())
+    if own.takes_solver:
+        assert gd.evaluate(data, policy, estimator, solver=gd.PrimalDual(20, 0.01)).ratio is not None
+    else:
+        with pytest.raises(gd.InputError, match="takes no solver: leave solver= out"):
+            gd.evaluate(data, policy, estimator, solver=gd.ClosedForm())
 
 
 @pytest.mark.parametrize(("discount", "name", "kind"), TOLD)
@@ -211,9 +253,8 @@ def test_a_log_that_lacks_something(discount, name, kind):
         assert 30 < len(str(refusal.value)) <= 400
 
 
-CONTINUOUS = dict.fromkeys(EVERY, "discrete") | {"gen-dice": "closed", "dual-dice": "closed"}
-DRAWS = ("gradient-dice", "lstdq", "fqe", "mwl", "mql", "regularized-lagrangian", "black-box", "drl", "automatic")
-CONTINUOUS |= dict.fromkeys(DRAWS, "ok")
+DRAWS = {name: "discrete" if kind.needs_behavior else "ok" for name, kind in EVERY.items()}
+DRAWS |= {"gen-dice": "closed", "dual-dice": "closed"}
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -225,12 +266,12 @@ def test_continuous_actions(name):
     data = gd.Transitions(states, actions, states[:, 0], following, episodes=np.arange(300) // 10)
     policy = gd.SamplingPolicy(lambda s, g: g.normal(size=(len(s), 1)))
     estimator, functions = made(name, discount_of(name)), gd.RandomFourier(20)
-    if CONTINUOUS[name] == "ok":
+    if DRAWS[name] == "ok":
         estimate = gd.evaluate(data, policy, estimator, functions=functions)
         assert estimate.status.ok and estimate.interval is not None
         assert estimate.interval[0] < 0 < estimate.interval[1]
     else:
-        with pytest.raises(gd.InputError, match=REFUSALS[CONTINUOUS[name]]):
+        with pytest.raises(gd.InputError, match=REFUSALS[DRAWS[name]]):
             gd.evaluate(data, policy, estimator, functions=functions)
 
 
@@ -244,8 +285,12 @@ def test_compare_shows_every_estimator_and_says_why_not(discount):
     assert len(rows) == len(every) + 1, "and one for the cross-fitted answer"
     assert [row["choice"] for row in rows].count("use this") == 1
     notes = {row["estimator"]: row["note"] for row in rows}
-    single = {"gradient-dice", "gen-dice", "lstdq", "fqe", "mwl", "mql", "regularized-lagrangian", "drl", "automatic"}
-    answered = single | ({"black-box"} if discount == 1 else {"dual-dice"})
+    answered = {
+        name
+        for name, own in {name: declared(estimator) for name, estimator in every.items()}.items()
+        if not (own.needs_behavior or own.whole_trajectories)
+        and not (own.discounted_only if discount == 1 else own.average_only)
+    }
     assert {name for name, estimator in every.items() if notes[repr(estimator)] == ""} == answered
     for row in rows:
         if row["note"] == "":

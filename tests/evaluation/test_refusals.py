@@ -22,11 +22,11 @@ def test_misuse_is_refused_in_words(log):
     policy = gd.TabularPolicy(target)
     kind: Any = gd.WIS
     name: Any = "wis"
-    registry: Any = gd.RELATED
+    registry: Any = gd.ESTIMATORS
     cloning: Any = gd.BehaviorCloning
     for call, words in (
         (lambda: gd.evaluate(data, policy, kind), r"WIS\(0.9\), not the class"),
-        (lambda: gd.evaluate(data, policy, name), "RELATED"),
+        (lambda: gd.evaluate(data, policy, name), "ESTIMATORS"),
         (lambda: gd.compare(data, policy, registry), "a list"),
         (lambda: gd.compare(data, policy, [kind]), "not the class"),
         (lambda: gd.compare(data, policy, [gd.WIS(0.9)], functions=gd.MLP()), "one by one"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -26,9 +26,6 @@ from gradientdice.cli.options import (
     one_or_several,
 )
 from gradientdice.cli.scanning import Checkpoint, Reading, Scan, Scheduler
-
-if TYPE_CHECKING:
-    from gradientdice.estimators.answer import Estimator
 
 
 class Interval(StrEnum):
@@ -65,6 +62,7 @@ def evaluate(
     from gradientdice.evaluation.curve import DiscountCurve, require_discounts
     from gradientdice.evaluation.evaluate import evaluate_discounts
     from gradientdice.evaluation.interval import Intervals
+    from gradientdice.evaluation.registry import compared
     from gradientdice.report.page import require_free
     from gradientdice.statistics.intervals import require_confidence
 
@@ -101,7 +99,7 @@ def evaluate(
             # A comparison would read a scanned log again.
             comparison = None
             if problem is not None:
-                comparison = compare_problem(problem, _estimators(discounts[0]), Intervals(confidence=confidence))
+                comparison = compare_problem(problem, compared(discounts[0]), Intervals(confidence=confidence))
             found.report(report, comparison=comparison, force=force)
         typer.echo(f"Wrote {report}.", err=True)
     if not all(estimate.status.ok for estimate in estimates):
@@ -126,11 +124,12 @@ def compare(
 ) -> None:
     """Every estimator on one log, side by side, ranked by held-out Bellman loss and precision."""
     import gradientdice as gd
+    from gradientdice.evaluation.registry import compared
 
     reading = Reading(log, column, scan, scheduler, checkpoint, episode_ends, episodes)
     with reading.opened() as data:
         options = {"confidence": confidence, "effort": effort, "checkpoint": checkpoint}
-        table = gd.compare(data, reading.policy(policy, data), _estimators(discount), **options)
+        table = gd.compare(data, reading.policy(policy, data), compared(discount), **options)
     if json:
         typer.echo(table.to_json(orient="records", indent=2))
         return
@@ -145,10 +144,3 @@ def _as_text(row: dict[str, Any]) -> str:
     figures = row["note"] or f"{row['value']:.6g}  {interval}  {row['verdict']}"
     remarks = f"\n    ({row['remarks']})" if row["remarks"] else ""
     return f"{row['estimator']}{mark}\n    {figures.rstrip()}{remarks}"
-
-
-def _estimators(discount: float) -> list[Estimator]:
-    import gradientdice as gd
-
-    every: list[Any] = [*gd.ESTIMATORS.values(), *gd.RELATED.values()]
-    return [estimator(discount) for estimator in every] + [gd.DualDICE(discount, power=2.0)]

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from gradientdice.base.errors import require_number
 from gradientdice.default.search import FunctionSearch, Searching
 from gradientdice.dice.saddle import Solver
-from gradientdice.estimators.answer import Answer
+from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.evidence import Evidence
@@ -25,7 +25,7 @@ from gradientdice.statistics.flow import flow_residuals
 
 
 @dataclass(frozen=True)
-class Automatic:
+class Automatic(Declares):
     """The untuned default.
 
     Attributes:
@@ -36,6 +36,12 @@ class Automatic:
         >>> gd.Automatic(0.99).discount
         0.99
     """
+
+    family = "default"
+    reference = "Zhang, Liu and Whiteson, ICML 2020"
+    takes_networks = True
+    takes_solver = True
+    from_sums = True
 
     discount: float
 

@@ -1,12 +1,12 @@
-"""`Estimator` and `Answer`: what every estimator is, and the only carrier from an estimator to the front door.
+"""`Estimator`, `Declared` and `Answer`: what every estimator is, declares, and gives to the front door.
 
 `evaluate` turns an answer into an `Estimate`: interval, diagnostics and verdict are made in the same way for all.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, fields
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -74,7 +74,68 @@ class Estimator(Protocol):
         ...
 
 
-def refuse_solver(estimator: object, solver: Solver | None) -> None:
-    """An error if a solver was given to an estimator that takes none."""
-    if solver is not None:
-        raise InputError(f"{type(estimator).__name__} takes no solver: leave solver= out.")
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """Facts about an estimator that refusals, tables and tests read. The defaults are those of a user's own class.
+
+    Attributes:
+        family: the kind of method, in words.
+        reference: authors, venue and year.
+        discounted_only: it has no answer at discount 1.
+        average_only: it has an answer at discount 1 alone.
+        needs_behavior: it uses the probability with which each logged action was taken.
+        whole_trajectories: it uses episodes from their first row to their last.
+        uses_functions: it fits functions of states and actions, given or chosen by default.
+        takes_networks: these functions may be networks.
+        takes_solver: the user may say how its optimum is found.
+        from_sums: its closed form needs sums over the rows alone, so that a scanned log will do.
+        refusal: the words in which it refuses the discount that it has no answer at; the common ones if empty.
+    """
+
+    family: str = ""
+    reference: str = ""
+    discounted_only: bool = False
+    average_only: bool = False
+    needs_behavior: bool = False
+    whole_trajectories: bool = False
+    uses_functions: bool = True
+    takes_networks: bool = True
+    takes_solver: bool = True
+    from_sums: bool = False
+    refusal: str = ""
+
+
+class Declares:
+    """Base of the library's estimators: the attributes of `Declared`, with the values that most of them have.
+
+    A class sets those in which it differs. Where one depends on a field, such as the discount, a property takes its
+    place.
+    """
+
+    family: ClassVar[str] = ""
+    reference: ClassVar[str] = ""
+    discounted_only: ClassVar[bool] = False
+    average_only: ClassVar[bool] = False
+    needs_behavior: ClassVar[bool] = False
+    whole_trajectories: ClassVar[bool] = False
+    uses_functions: ClassVar[bool] = True
+    takes_networks: ClassVar[bool] = False
+    takes_solver: ClassVar[bool] = False
+    from_sums: ClassVar[bool] = False
+    refusal: ClassVar[str] = ""
+
+
+def declared(estimator: object) -> Declared:
+    """Read what an estimator declares; a class without declarations is refused nothing.
+
+    Raises:
+        InputError: if it declares something of another type.
+    """
+    said = {}
+    for field in fields(Declared):
+        value = getattr(estimator, field.name, field.default)
+        if not isinstance(value, type(field.default)):
+            kind = "a text" if isinstance(field.default, str) else "True or False"
+            raise InputError(f"{type(estimator).__name__}.{field.name} must be {kind}, not {value!r:.60}.")
+        said[field.name] = value
+    return Declared(**said)

@@ -11,7 +11,12 @@ from jaxtyping import Bool, Float, Int
 
 from gradientdice.base.errors import InputError, first_bad_row
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
-from gradientdice.estimators.needs import require_action_probabilities, require_episodes, target_probabilities
+from gradientdice.estimators.needs import (
+    require_action_probabilities,
+    require_episodes,
+    require_logged_probabilities,
+    target_probabilities,
+)
 from gradientdice.log.sequence import breaks
 from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
@@ -41,15 +46,10 @@ def importance_ratios(
         InputError: if μ is not known and not to be estimated, or gives a logged action probability 0.
     """
     target = target_probabilities(name, data, policy)
-    if data.behavior_log_probs is not None:
-        logs = data.behavior_log_probs
-    elif behavior is not None:
+    if data.behavior_log_probs is None and behavior is not None:
         logs = behavior.log_probabilities(data, require_action_probabilities(name, data, policy))
     else:
-        raise InputError(
-            f"{name} needs the probability with which each logged action was taken, and the log has none: give "
-            f"behavior_log_probs, or {name}(…, behavior=BehaviorCloning()) to estimate them from the log."
-        )
+        logs = require_logged_probabilities(name, data)
     if (logs > ROUNDING).any():
         row = first_bad_row(logs > ROUNDING)
         raise InputError(

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradientdice.default.search import NOISE
-from gradientdice.dice.saddle import SaddleObjective
 from gradientdice.estimators.answer import Estimator
 from gradientdice.estimators.doubly_robust.cross_fit import cross_fit
-from gradientdice.estimators.saddle.estimator import Answering, linear_form
+from gradientdice.estimators.saddle.estimator import linear_form, objective_of
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.scores import HeldOut
@@ -53,14 +52,13 @@ COLUMNS = tuple(ComparedRow.__dataclass_fields__)
 
 
 def has_closed_form(estimator: Estimator) -> bool:
-    """Whether an estimator is solved in closed form, so that it has a Q to judge."""
-    return isinstance(estimator, (SaddleObjective, Answering))
+    """True for an estimator with a saddle objective: `compare` solves it in closed form, and judges its Q."""
+    return objective_of(estimator) is not None
 
 
 def bellman_loss(problem: Problem, estimator: Estimator, judge: Judge) -> tuple[float, float]:
     """The held-out Bellman loss of an estimator's Q, and its noise."""
-    objective = estimator.objective if isinstance(estimator, Answering) else estimator
-    (fitted,) = cross_fit(problem, [linear_form(objective, problem)])
+    (fitted,) = cross_fit(problem, [linear_form(objective_of(estimator), problem)])
     return judge(fitted.scores)
 
 

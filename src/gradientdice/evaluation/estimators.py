@@ -34,6 +34,6 @@ def as_estimator(given: object) -> Estimator:
     if isinstance(given, SaddleObjective):
         return Answering(given)
     raise InputError(
-        "estimator must be one of gradientdice.ESTIMATORS or RELATED with its discount, such as GradientDICE(0.9), or "
+        "estimator must be one of gradientdice.ESTIMATORS with its discount, such as GradientDICE(0.9), or "
         f"an object with discount and answer(problem, solver), not {given!r:.60}."
     )

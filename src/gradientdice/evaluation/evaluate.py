@@ -92,7 +92,7 @@ def evaluate(
         policy: the policy to evaluate.
         estimator: by default `Automatic`: GradientDICE where the functions are known, else doubly robust with
             kernel features and several candidates for Q; any of
-            ESTIMATORS and RELATED, or an object of your own with `discount` and `answer(problem, solver)`.
+            ESTIMATORS, or an object of your own with `discount` and `answer(problem, solver)`.
         discount: γ, if no estimator is given; 1 is the average reward. A list of them shares the passes over the log
             and the learned model, and gives a `DiscountCurve`.
         functions: the function class; by default a table where states and actions are few whole numbers, else kernel

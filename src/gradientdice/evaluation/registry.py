@@ -1,7 +1,14 @@
-"""Every estimator by the name that the command line and comparisons give it."""
+"""`ESTIMATORS`: every estimator by name, and those that a comparison leaves out.
+
+What an estimator is, its class declares (`Declares` of `estimators/answer.py`).
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
+from gradientdice.default.automatic import Automatic
+from gradientdice.default.model.rollouts import ModelRollouts
 from gradientdice.estimators.answer import Estimator
 from gradientdice.estimators.doubly_robust.drl import DRL
 from gradientdice.estimators.minimax.black_box import BlackBox
@@ -21,16 +28,13 @@ from gradientdice.estimators.trajectory.magic import MAGIC
 from gradientdice.estimators.value.fqe import FQE
 from gradientdice.estimators.value.lstdq import LSTDQ
 
-# The saddle estimators of the paper, which stochastic solvers can learn too.
-ESTIMATORS: dict[str, type[GradientDICE | GenDICE | DualDICE]] = {
+# A class takes the discount first, which the protocol `Estimator` does not say. The saddle estimators of the paper come
+# first, then what needs single transitions only, then what needs the behaviour's probabilities: `compare` shows them in
+# this order.
+ESTIMATORS: dict[str, type[Any]] = {
     "gradient-dice": GradientDICE,
     "gen-dice": GenDICE,
     "dual-dice": DualDICE,
-}
-
-# The others, in the order in which `compare` shows them: what needs single transitions only, then what needs the
-# behaviour's probabilities.
-RELATED: dict[str, type[Estimator]] = {
     "lstdq": LSTDQ,
     "fqe": FQE,
     "mwl": MWL,
@@ -50,3 +54,12 @@ RELATED: dict[str, type[Estimator]] = {
     "wdr": WDR,
     "magic": MAGIC,
 }
+
+# `compare` shows the default's answer without being asked, and the learned model is for continuous states alone.
+DEFAULT: type[Any] = Automatic
+UNLISTED: dict[str, type[Any]] = {"automatic": DEFAULT, "model-rollouts": ModelRollouts}
+
+
+def compared(discount: float) -> list[Estimator]:
+    """Estimators that are compared where none are given: each with its defaults, and DualDICE with its closed form."""
+    return [kind(discount) for kind in ESTIMATORS.values()] + [DualDICE(discount, power=2.0)]

@@ -26,7 +26,8 @@ from gradientdice.base.effort import Effort, require_effort
 from gradientdice.base.errors import require_number
 from gradientdice.default.model.needs import require_simulated
 from gradientdice.dice.saddle import Solver
-from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.answer import Answer, Declares
+from gradientdice.estimators.needs import require_needs
 from gradientdice.problem.problem import Problem
 
 # Each half of the log is scored by networks that learned from the other half.
@@ -34,7 +35,7 @@ FOLDS = 2
 
 
 @dataclass(frozen=True)
-class ModelRollouts:
+class ModelRollouts(Declares):
     """Simulation in a learned model of the dynamics, for continuous states.
 
     Attributes:
@@ -47,6 +48,10 @@ class ModelRollouts:
         <Effort.QUICK: 'quick'>
     """
 
+    family = "learned model"
+    reference = "Zhang, Paine et al., ICLR 2021"
+    uses_functions = False
+
     discount: float
     effort: Effort | str = Effort.NORMAL
 
@@ -56,7 +61,7 @@ class ModelRollouts:
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The value in the model, without an interval."""
-        refuse_solver(self, solver)
+        require_needs(self, problem, solver)
         (found,) = model_values(problem, [self.discount], Effort(self.effort))
         return replace(found, method=repr(self))
 

@@ -18,17 +18,17 @@ from dataclasses import dataclass
 
 from gradientdice.base.errors import require_count, require_number
 from gradientdice.dice.saddle import Solver
-from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.doubly_robust.combine import combine
 from gradientdice.estimators.doubly_robust.cross_fit import CrossFit, cross_fit
-from gradientdice.estimators.needs import require_linear_functions
+from gradientdice.estimators.needs import require_needs
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.problem.problem import Problem, describe
 from gradientdice.statistics.evidence import Evidence
 
 
 @dataclass(frozen=True)
-class DRL:
+class DRL(Declares):
     """Cross-fitted double reinforcement learning.
 
     Attributes:
@@ -45,6 +45,9 @@ class DRL:
         True
     """
 
+    family = "doubly robust"
+    reference = "Kallus and Uehara, JMLR 2020"
+
     discount: float
     folds: int = 4
 
@@ -54,8 +57,7 @@ class DRL:
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The value, the ratio where it was not fitted, and its influence values."""
-        refuse_solver(self, solver)
-        require_linear_functions("DRL", problem)
+        require_needs(self, problem, solver)
         (fitted,) = cross_fit(problem, [GradientDICE(self.discount)], self.folds)
         return doubly_robust_answer(problem, fitted)
 

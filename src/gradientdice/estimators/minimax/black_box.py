@@ -33,10 +33,10 @@ from gradientdice.dice.least_squares import FactoredLeastSquares
 from gradientdice.dice.saddle import LeastSquares, Solver
 from gradientdice.dice.solution import Solution
 from gradientdice.dice.status import Status
-from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.minimax.mwl import MWL
 from gradientdice.estimators.minimax.pairing import Pairing
-from gradientdice.estimators.needs import require_average, require_linear_functions
+from gradientdice.estimators.needs import require_needs
 from gradientdice.functions import LinearFunctions
 from gradientdice.functions.rows import Rows
 from gradientdice.problem.entrance import require_functions
@@ -51,7 +51,7 @@ LARGEST_GAP = 1e-6
 
 
 @dataclass(frozen=True)
-class BlackBox:
+class BlackBox(Declares):
     """The black-box estimator of the average reward.
 
     Attributes:
@@ -74,6 +74,10 @@ class BlackBox:
         True
     """
 
+    family = "minimax"
+    reference = "Mousavi, Li, Liu and Zhou, ICLR 2020"
+    average_only = True
+
     discount: float
     kernel: LinearFunctions | None = None
     positive: bool | None = None
@@ -90,9 +94,7 @@ class BlackBox:
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The average reward, with its weights; influence values where there is one weight per pair."""
-        refuse_solver(self, solver)
-        require_average("BlackBox", self.discount)
-        require_linear_functions("BlackBox", problem)
+        require_needs(self, problem, solver)
         table = problem.support is not None
         if not (table or self.row_weights if self.positive is None else self.positive):
             return MWL(1.0, self.kernel).answer(problem)

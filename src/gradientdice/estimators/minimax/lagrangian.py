@@ -39,7 +39,7 @@ import numpy as np
 from gradientdice.base.errors import InputError, require_flag, require_number
 from gradientdice.dice.saddle import Solver
 from gradientdice.dice.solution import Solution
-from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.minimax.lagrangian_system import (
     SaddleSystem,
     active_basis,
@@ -47,7 +47,7 @@ from gradientdice.estimators.minimax.lagrangian_system import (
     white_basis,
 )
 from gradientdice.estimators.minimax.pairing import Pairing
-from gradientdice.estimators.needs import require_linear_functions
+from gradientdice.estimators.needs import require_needs
 from gradientdice.estimators.saddle.estimator import misfit_notes
 from gradientdice.problem.problem import Problem, describe
 from gradientdice.statistics.evidence import Evidence
@@ -66,7 +66,7 @@ class ReadOut(Enum):
 
 
 @dataclass(frozen=True)
-class RegularizedLagrangian:
+class RegularizedLagrangian(Declares):
     """The family that DualDICE, GenDICE, GradientDICE, MWL, MQL and BestDICE are members of.
 
     Attributes:
@@ -90,6 +90,10 @@ class RegularizedLagrangian:
         True
     """
 
+    family = "minimax"
+    reference = "Yang, Nachum et al., NeurIPS 2020"
+    refusal = "At discount 1 nothing but E[ζ] = 1 sets the size of ζ: use norm=True."
+
     discount: float
     critic_regularizer: float = 0.0
     ratio_regularizer: float = 1.0
@@ -110,6 +114,11 @@ class RegularizedLagrangian:
             raise InputError(f"read_out must be a ReadOut, not {self.read_out!r:.60}.")
         if self.read_out is ReadOut.CRITIC and self.reward_weight == 0:
             raise InputError("With reward_weight=0 the critic knows nothing of the rewards: use ReadOut.RATIO.")
+
+    @property
+    def discounted_only(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Without E[ζ] = 1 nothing sets the size of ζ at discount 1."""
+        return not self.norm
 
     @classmethod
     def best_dice(cls, discount: float) -> RegularizedLagrangian:
@@ -143,10 +152,7 @@ class RegularizedLagrangian:
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The value read off the saddle point, with ζ and the value's influence values."""
-        refuse_solver(self, solver)
-        require_linear_functions("RegularizedLagrangian", problem)
-        if self.discount == 1 and not self.norm:
-            raise InputError("At discount 1 nothing but E[ζ] = 1 sets the size of ζ: use norm=True.")
+        require_needs(self, problem, solver)
         if self.positive and problem.support is None:
             raise InputError(
                 "ζ ≥ 0 is for tables here: use positive=False, which is right wherever ζ is, or Tabular, or GenDICE "

@@ -26,9 +26,9 @@ from gradientdice.dice.closed_form import whitening
 from gradientdice.dice.least_squares import FactoredLeastSquares
 from gradientdice.dice.saddle import LeastSquares, Solver
 from gradientdice.dice.solution import Solution
-from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.minimax.pairing import Pairing
-from gradientdice.estimators.needs import require_linear_functions
+from gradientdice.estimators.needs import require_needs
 from gradientdice.estimators.saddle.estimator import misfit_notes
 from gradientdice.functions import LinearFunctions
 from gradientdice.problem.entrance import require_functions
@@ -40,7 +40,7 @@ CONSTANT_OUTSIDE = 1e-8
 
 
 @dataclass(frozen=True)
-class MQL:
+class MQL(Declares):
     """Minimax Q-function learning.
 
     Attributes:
@@ -63,6 +63,9 @@ class MQL:
         True
     """
 
+    family = "minimax"
+    reference = "Uehara, Huang and Jiang, ICML 2020"
+
     discount: float
     discriminator: LinearFunctions | None = None
     rank_tolerance: float | None = None
@@ -75,8 +78,7 @@ class MQL:
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The value, with the ratio that it implies and its influence values."""
-        refuse_solver(self, solver)
-        require_linear_functions("MQL", problem)
+        require_needs(self, problem, solver)
         # Here the discriminator is the class of weights, and Q the class whose change along transitions counts.
         return self._solved(problem, Pairing.create(problem, self.discount, ratio=self.discriminator))
 

@@ -25,9 +25,9 @@ from gradientdice.dice.closed_form import whitening
 from gradientdice.dice.least_squares import FactoredLeastSquares
 from gradientdice.dice.saddle import LeastSquares, Solver
 from gradientdice.dice.solution import Solution
-from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.minimax.pairing import Pairing
-from gradientdice.estimators.needs import require_linear_functions
+from gradientdice.estimators.needs import require_needs
 from gradientdice.estimators.saddle.estimator import misfit_notes
 from gradientdice.functions import LinearFunctions
 from gradientdice.problem.entrance import require_functions
@@ -36,7 +36,7 @@ from gradientdice.statistics.evidence import Evidence
 
 
 @dataclass(frozen=True)
-class MWL:
+class MWL(Declares):
     """Minimax weight learning.
 
     Attributes:
@@ -61,6 +61,9 @@ class MWL:
         True
     """
 
+    family = "minimax"
+    reference = "Uehara, Huang and Jiang, ICML 2020"
+
     discount: float
     discriminator: LinearFunctions | None = None
     self_normalize: bool = False
@@ -75,8 +78,7 @@ class MWL:
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The value, with its ratio and its influence values."""
-        refuse_solver(self, solver)
-        require_linear_functions("MWL", problem)
+        require_needs(self, problem, solver)
         pairing = Pairing.create(problem, self.discount, critic=self.discriminator)
         return self._solved(problem, pairing)
 

@@ -22,6 +22,7 @@ from jaxtyping import Float
 
 from gradientdice.base.errors import InputError, require_number
 from gradientdice.dice.saddle import Adjoint, LeastSquares, LinearEstimator, Terms, WhitenedMoments
+from gradientdice.estimators.needs import require_discount
 from gradientdice.estimators.saddle.estimator import SaddleEstimator
 
 
@@ -39,6 +40,9 @@ class DualDICE(SaddleEstimator):
     power: float = 1.5
     ridge: float = 0.0
 
+    reference = "Nachum, Chow, Dai and Li, NeurIPS 2019"
+    discounted_only = True
+    refusal = "At discount 1 DualDICE's answer is a ratio of 0 everywhere: use GradientDICE."
     ratio_minimises: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -74,8 +78,7 @@ class DualDICE(SaddleEstimator):
 
     def least_squares(self, m: WhitenedMoments) -> LeastSquares:
         """For p = 2: κ̄ = (ĀĀᵀ)⁻¹(1−γ)b̄ and w̄ = Āᵀκ̄, that is Āw̄ = (1−γ)b̄."""
-        if self.discount == 1:
-            raise InputError("At discount 1 DualDICE's answer is a ratio of 0 everywhere: use GradientDICE.")
+        require_discount(self)
         if self.ridge > 0:
             raise InputError("DualDICE's closed form takes no ridge: use ridge=0 or PrimalDual.")
         if self.power != 2:

@@ -12,7 +12,7 @@ from typing import Any
 from gradientdice.dice.closed_form import ClosedForm, require_linear
 from gradientdice.dice.saddle import LinearEstimator, SaddleObjective, Solver
 from gradientdice.dice.solution import LinearFit, Solution
-from gradientdice.estimators.answer import Answer
+from gradientdice.estimators.answer import Answer, Declares, Estimator
 from gradientdice.estimators.doubly_robust.combine import combine
 from gradientdice.functions.mlp import MLP
 from gradientdice.problem.problem import Problem, describe
@@ -25,12 +25,17 @@ SPARSE_ABOVE = 1_000
 FEATURES_ASSUMED = "the interval assumes that the features are right; it does not cover their misfit"
 
 
-class SaddleEstimator:
+class SaddleEstimator(Declares):
     """Gives an estimator with a saddle objective its `answer`.
 
     A subclass has `discount`, `ridge`, `ratio_minimises`, `ratio(raw)` and `objective(terms)`; with `least_squares`,
     `critic` and `adjoint` it also has a closed form. It may say what its optimum is over a table.
     """
+
+    family = "saddle point"
+    takes_networks = True
+    takes_solver = True
+    from_sums = True
 
     @property
     def solves_flow(self) -> bool:
@@ -63,6 +68,12 @@ class Answering:
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """As for a subclass of `SaddleEstimator`."""
         return saddle_answer(self.objective, problem, solver)
+
+
+def objective_of(estimator: Estimator) -> SaddleObjective | None:
+    """The saddle objective that an estimator optimises, which a Q belongs to; None if it has none."""
+    objective = estimator.objective if isinstance(estimator, Answering) else estimator
+    return objective if isinstance(objective, SaddleObjective) else None
 
 
 def saddle_answer(estimator: Any, problem: Problem, solver: Solver | None) -> Answer:

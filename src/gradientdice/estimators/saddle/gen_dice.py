@@ -39,6 +39,7 @@ class GenDICE(SaddleEstimator):
     ridge: float = 0.0
     positivity: Positivity = field(default_factory=Square)
 
+    reference = "Zhang, Dai, Li and Schuurmans, ICLR 2020"
     ratio_minimises: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -45,6 +45,7 @@ class GradientDICE(SaddleEstimator):
     norm_penalty: float = 1.0
     ridge: float = 0.0
 
+    reference = "Zhang, Liu and Whiteson, ICML 2020"
     ratio_minimises: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

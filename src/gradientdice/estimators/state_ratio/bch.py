@@ -29,9 +29,10 @@ from gradientdice.dice.closed_form import whitening
 from gradientdice.dice.least_squares import FactoredLeastSquares
 from gradientdice.dice.saddle import LeastSquares, Solver
 from gradientdice.dice.solution import Solution
-from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.behavior import Episodes, require_behavior
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
+from gradientdice.estimators.needs import require_needs
 from gradientdice.estimators.state_ratio.state_answer import KnownBehavior, Reading, state_answer
 from gradientdice.estimators.state_ratio.state_flow import StateFit, StateFlow
 from gradientdice.functions.kernel import Nystrom, RandomFourier
@@ -39,7 +40,7 @@ from gradientdice.problem.problem import Problem
 
 
 @dataclass(frozen=True)
-class BCH:
+class BCH(Declares):
     """Breaking the curse of horizon, in closed form.
 
     Attributes:
@@ -59,6 +60,10 @@ class BCH:
         True
     """
 
+    family = "state ratio"
+    reference = "Liu, Li, Tang and Zhou, NeurIPS 2018"
+    needs_behavior = True
+
     discount: float
     tests: RandomFourier | Nystrom | None = None
     rank_tolerance: float | None = None
@@ -72,9 +77,14 @@ class BCH:
         if self.tests is not None and not isinstance(self.tests, (RandomFourier, Nystrom)):
             raise InputError(f"tests must be RandomFourier(…) or Nystrom(…), not {self.tests!r:.60}.")
 
+    @property
+    def whole_trajectories(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Below discount 1 a row counts by its time in its episode."""
+        return self.discount < 1
+
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The value, with the ratio w(s)β(s,a) and influence values."""
-        refuse_solver(self, solver)
+        require_needs(self, problem, solver)
         known = KnownBehavior.of("BCH", problem, self.behavior)
         weights = problem.data.weights
         if self.discount < 1:

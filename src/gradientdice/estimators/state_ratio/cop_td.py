@@ -25,10 +25,10 @@ import numpy as np
 
 from gradientdice.base.errors import require_number
 from gradientdice.dice.saddle import Solver
-from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.behavior import require_behavior
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
-from gradientdice.estimators.needs import require_average
+from gradientdice.estimators.needs import require_needs
 from gradientdice.estimators.state_ratio.sampled_updates import (
     STATIONARY,
     Draw,
@@ -43,7 +43,7 @@ from gradientdice.problem.problem import Problem
 
 
 @dataclass(frozen=True)
-class COPTD:
+class COPTD(Declares):
     """Consistent on-line off-policy temporal differences, for the average reward.
 
     Attributes:
@@ -64,6 +64,11 @@ class COPTD:
         True
     """
 
+    family = "state ratio"
+    reference = "Hallak and Mannor, ICML 2017"
+    average_only = True
+    needs_behavior = True
+
     discount: float
     solver: Literal["exact", "stochastic"] = "exact"
     steps: int = 30_000
@@ -78,8 +83,7 @@ class COPTD:
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The average reward, with the ratio c(s)β(s,a) and, for the exact solver, influence values."""
-        refuse_solver(self, solver)
-        require_average("COPTD", self.discount)
+        require_needs(self, problem, solver)
         return self.answer_as("COPTD", problem)
 
     def answer_as(self, name: str, problem: Problem) -> Answer:

@@ -23,9 +23,10 @@ import numpy as np
 
 from gradientdice.base.errors import require_flag, require_number
 from gradientdice.dice.saddle import Solver
-from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.behavior import require_behavior
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
+from gradientdice.estimators.needs import require_needs
 from gradientdice.estimators.state_ratio.cop_td import COPTD
 from gradientdice.estimators.state_ratio.sampled_updates import (
     STATIONARY,
@@ -43,7 +44,7 @@ FROM_THE_LOG = "the value is that of the policy started from the log's states, n
 
 
 @dataclass(frozen=True)
-class DiscountedCOPTD:
+class DiscountedCOPTD(Declares):
     """COP-TD that restarts from the log's own states with probability 1−γ.
 
     Attributes:
@@ -71,6 +72,10 @@ class DiscountedCOPTD:
         True
     """
 
+    family = "state ratio"
+    reference = "Gelada and Bellemare, AAAI 2019"
+    needs_behavior = True
+
     discount: float
     solver: Literal["exact", "stochastic"] = "exact"
     steps: int = 30_000
@@ -87,7 +92,7 @@ class DiscountedCOPTD:
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The value from the log's states, with the ratio c(s)β(s,a) and, for the exact solver, influence values."""
-        refuse_solver(self, solver)
+        require_needs(self, problem, solver)
         if self.discount == 1:
             same = COPTD(1.0, self.solver, self.steps, self.learning_rate, self.rank_tolerance, self.behavior)
             return same.answer_as("DiscountedCOPTD", problem)

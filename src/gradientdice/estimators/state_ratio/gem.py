@@ -32,10 +32,10 @@ import numpy as np
 from gradientdice.base.errors import require_flag, require_number
 from gradientdice.dice.closed_form import whitening
 from gradientdice.dice.saddle import Solver
-from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.behavior import require_behavior
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
-from gradientdice.estimators.needs import require_discounted
+from gradientdice.estimators.needs import require_needs
 from gradientdice.estimators.state_ratio.sampled_updates import (
     STATIONARY,
     Draw,
@@ -50,7 +50,7 @@ from gradientdice.problem.problem import Problem
 
 
 @dataclass(frozen=True)
-class GEM:
+class GEM(Declares):
     """Gradient emphasis learning, with the interest that makes the emphasis a density ratio.
 
     Attributes:
@@ -73,6 +73,11 @@ class GEM:
         True
     """
 
+    family = "state ratio"
+    reference = "Zhang, Liu, Yao and Whiteson, ICML 2020"
+    discounted_only = True
+    needs_behavior = True
+
     discount: float
     solver: Literal["exact", "stochastic"] = "exact"
     steps: int = 100_000
@@ -89,8 +94,7 @@ class GEM:
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The value, with the ratio c(s)β(s,a) and, for the exact solver, influence values."""
-        refuse_solver(self, solver)
-        require_discounted("GEM", self.discount)
+        require_needs(self, problem, solver)
         known = KnownBehavior.of("GEM", problem, self.behavior)
         flow = StateFlow.of(known.log(), known.importance, self.discount)
         normalised = self.self_normalised

@@ -20,7 +20,7 @@ from gradientdice.estimators.behavior import (
     require_behavior,
 )
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
-from gradientdice.estimators.needs import require_action_probabilities, require_linear_functions
+from gradientdice.estimators.needs import require_action_probabilities
 from gradientdice.estimators.saddle.estimator import misfit_notes
 from gradientdice.estimators.state_ratio.state_features import state_log
 from gradientdice.estimators.state_ratio.state_flow import StateFit, StateFlow
@@ -56,7 +56,6 @@ class KnownBehavior:
         require_behavior(behavior)
         data = problem.data
         known = require_action_probabilities(name, data, problem.policy)
-        require_linear_functions(name, problem)
         importance = importance_ratios(name, data, problem.policy, behavior)
         if importance.max() > LARGEST:
             row = int(np.argmax(importance))

@@ -25,7 +25,7 @@ from typing import ClassVar
 
 from gradientdice.base.errors import require_count, require_number
 from gradientdice.dice.saddle import Solver
-from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.behavior import (
     Episodes,
     behavior_notes,
@@ -35,7 +35,7 @@ from gradientdice.estimators.behavior import (
 )
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
 from gradientdice.estimators.doubly_robust.cross_fitted_q import CrossFittedQ
-from gradientdice.estimators.needs import require_discounted
+from gradientdice.estimators.needs import require_needs
 from gradientdice.estimators.trajectory.step_weights import StepWeights
 from gradientdice.problem.problem import Problem, describe
 from gradientdice.statistics.evidence import Evidence
@@ -43,8 +43,13 @@ from gradientdice.statistics.influence import Influence
 
 
 @dataclass(frozen=True)
-class _DoublyRobust:
+class _DoublyRobust(Declares):
     """What the two share."""
+
+    family = "trajectories"
+    discounted_only = True
+    needs_behavior = True
+    whole_trajectories = True
 
     discount: float
     behavior: BehaviorCloning | None = None
@@ -59,7 +64,7 @@ class _DoublyRobust:
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The value, the weight of each row's Bellman residual, and its influence values."""
-        refuse_solver(self, solver)
+        require_needs(self, problem, solver)
         name, data = type(self).__name__, problem.data
         weights, cautions = step_weights(name, self.discount, problem, self.behavior, self.normalised)
         q = CrossFittedQ.of(name, problem, self.discount, self.folds)
@@ -87,7 +92,6 @@ def step_weights(
     name: str, discount: float, problem: Problem, behavior: BehaviorCloning | None, normalised: bool
 ) -> tuple[StepWeights, tuple[str, ...]]:
     """The per-decision weights of a log and why they may be wrong, or an error that says what it lacks."""
-    require_discounted(name, discount)
     episodes = Episodes.of(name, problem.data)
     ratios = importance_ratios(name, problem.data, problem.policy, behavior)
     weights = StepWeights.of(name, discount, episodes, ratios, normalised=normalised)
@@ -129,6 +133,8 @@ class DR(_DoublyRobust):
         True
     """
 
+    reference = "Jiang and Li, ICML 2016"
+
     normalised: ClassVar[bool] = False
 
 
@@ -146,5 +152,7 @@ class WDR(_DoublyRobust):
         >>> gd.WDR(0.9).folds
         4
     """
+
+    reference = "Thomas and Brunskill, ICML 2016"
 
     normalised: ClassVar[bool] = True

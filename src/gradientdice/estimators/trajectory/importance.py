@@ -26,7 +26,7 @@ import numpy as np
 
 from gradientdice.base.errors import require_number
 from gradientdice.dice.saddle import Solver
-from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.behavior import (
     Episodes,
     behavior_notes,
@@ -36,7 +36,7 @@ from gradientdice.estimators.behavior import (
     require_behavior,
 )
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
-from gradientdice.estimators.needs import require_discounted
+from gradientdice.estimators.needs import require_needs
 from gradientdice.estimators.trajectory.step_weights import StepWeights
 from gradientdice.log.transitions import Transitions
 from gradientdice.problem.problem import Problem
@@ -48,8 +48,14 @@ MISSING_TIME = 0.01
 
 
 @dataclass(frozen=True)
-class _Importance:
+class _Importance(Declares):
     """What the four share."""
+
+    family = "trajectories"
+    discounted_only = True
+    needs_behavior = True
+    whole_trajectories = True
+    uses_functions = False
 
     discount: float
     behavior: BehaviorCloning | None = None
@@ -63,9 +69,8 @@ class _Importance:
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The value, the weight of each row's reward, and its influence values. It uses no functions."""
-        refuse_solver(self, solver)
+        require_needs(self, problem, solver)
         name, data = type(self).__name__, problem.data
-        require_discounted(name, self.discount)
         episodes = Episodes.of(name, data)
         ratios = importance_ratios(name, data, problem.policy, self.behavior)
         weights = StepWeights.of(name, self.discount, episodes, ratios, normalised=self.normalised, whole=self.whole)
@@ -128,6 +133,8 @@ class IS(_Importance):
         True
     """
 
+    reference = "Precup, Sutton and Singh, ICML 2000"
+
     whole: ClassVar[bool] = True
     normalised: ClassVar[bool] = False
 
@@ -145,6 +152,8 @@ class PDIS(_Importance):
         >>> gd.PDIS(0.9, behavior=gd.BehaviorCloning()).discount
         0.9
     """
+
+    reference = "Precup, Sutton and Singh, ICML 2000"
 
     whole: ClassVar[bool] = False
     normalised: ClassVar[bool] = False
@@ -164,6 +173,8 @@ class WIS(_Importance):
         True
     """
 
+    reference = "Precup, Sutton and Singh, ICML 2000"
+
     whole: ClassVar[bool] = True
     normalised: ClassVar[bool] = True
 
@@ -181,6 +192,8 @@ class WPDIS(_Importance):
         >>> gd.WPDIS(0.9).behavior is None
         True
     """
+
+    reference = "Thomas, thesis 2015"
 
     whole: ClassVar[bool] = False
     normalised: ClassVar[bool] = True

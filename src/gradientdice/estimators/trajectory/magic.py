@@ -29,10 +29,11 @@ from scipy.optimize import minimize, nnls
 
 from gradientdice.base.errors import InputError, require_count, require_number
 from gradientdice.dice.saddle import Solver
-from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.behavior import behavior_notes, require_behavior
 from gradientdice.estimators.behavior_cloning import BehaviorCloning
 from gradientdice.estimators.doubly_robust.cross_fitted_q import CrossFittedQ
+from gradientdice.estimators.needs import require_needs
 from gradientdice.estimators.trajectory.doubly_robust import bootstrap_notes, step_weights
 from gradientdice.estimators.trajectory.step_weights import StepWeights
 from gradientdice.log.units import Units
@@ -45,7 +46,7 @@ BLEND_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
-class MAGIC:
+class MAGIC(Declares):
     """Model and guided importance sampling combined.
 
     Attributes:
@@ -67,6 +68,12 @@ class MAGIC:
         (True, None)
     """
 
+    family = "trajectories"
+    reference = "Thomas and Brunskill, ICML 2016"
+    discounted_only = True
+    needs_behavior = True
+    whole_trajectories = True
+
     discount: float
     behavior: BehaviorCloning | None = None
     folds: int = 4
@@ -84,7 +91,7 @@ class MAGIC:
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The value and the weight of each row's Bellman residual."""
-        refuse_solver(self, solver)
+        require_needs(self, problem, solver)
         data = problem.data
         weights, cautions = step_weights("MAGIC", self.discount, problem, self.behavior, normalised=True)
         units = data.units

@@ -27,8 +27,9 @@ from gradientdice.dice.closed_form import ClosedForm, whitening
 from gradientdice.dice.saddle import Solver
 from gradientdice.dice.solution import Solution
 from gradientdice.dice.status import Status
-from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.minimax.mql import CONSTANT_OUTSIDE
+from gradientdice.estimators.needs import require_needs
 from gradientdice.estimators.saddle.estimator import misfit_notes
 from gradientdice.estimators.value.lstdq import same_flow
 from gradientdice.functions.mlp import MLP
@@ -41,7 +42,7 @@ LARGEST_GROWTH = 1e12
 
 
 @dataclass(frozen=True)
-class FQE:
+class FQE(Declares):
     """Fitted Q evaluation.
 
     Attributes:
@@ -64,6 +65,10 @@ class FQE:
         True
     """
 
+    family = "value function"
+    reference = "Le, Voloshin and Yue, ICML 2019"
+    takes_networks = True
+
     discount: float
     tolerance: float = 1e-12
     iterations: int = 100_000
@@ -78,7 +83,7 @@ class FQE:
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The value; with linear functions also the ratio that it implies, and influence values if it converged."""
-        refuse_solver(self, solver)
+        require_needs(self, problem, solver)
         return self._networks(problem) if isinstance(problem.functions, MLP) else self._linear(problem)
 
     def _linear(self, problem: Problem) -> Answer:

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from gradientdice.base.errors import require_number
 from gradientdice.dice.closed_form import ClosedForm
 from gradientdice.dice.saddle import Solver
-from gradientdice.estimators.answer import Answer, refuse_solver
-from gradientdice.estimators.needs import require_linear_functions
+from gradientdice.estimators.answer import Answer, Declares
+from gradientdice.estimators.needs import require_needs
 from gradientdice.estimators.saddle.dual_dice import DualDICE
 from gradientdice.estimators.saddle.estimator import linear_answer
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
@@ -26,7 +26,7 @@ from gradientdice.problem.problem import Problem
 
 
 @dataclass(frozen=True)
-class LSTDQ:
+class LSTDQ(Declares):
     """Least-squares temporal differences for Q.
 
     Attributes:
@@ -45,6 +45,10 @@ class LSTDQ:
         True
     """
 
+    family = "value function"
+    reference = "Lagoudakis and Parr, JMLR 2003"
+    from_sums = True
+
     discount: float
 
     def __post_init__(self) -> None:
@@ -52,8 +56,7 @@ class LSTDQ:
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The value, with the ratio that it implies and its influence values."""
-        refuse_solver(self, solver)
-        require_linear_functions("LSTDQ", problem)
+        require_needs(self, problem, solver)
         return linear_answer(same_flow(self.discount), problem, ClosedForm())
 
 

@@ -10,7 +10,7 @@ from gradientdice.base.errors import InputError
 from gradientdice.default.automatic import Automatic
 from gradientdice.estimators.answer import Estimator
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
-from gradientdice.estimators.saddle.estimator import Answering, linear_form
+from gradientdice.estimators.saddle.estimator import linear_form, objective_of
 from gradientdice.evaluation.comparison import (
     ComparedRow,
     Judge,
@@ -63,7 +63,7 @@ def _require_applicable(estimator: Estimator, discount: float, sample: Problem) 
     if sample.is_searched:
         require_default(estimator)
     elif has_closed_form(estimator):
-        linear_form(estimator.objective if isinstance(estimator, Answering) else estimator, sample)
+        linear_form(objective_of(estimator), sample)
 
 
 def _filled(taken: Sequence[tuple[ComparedRow, Question]], intervals: Intervals) -> list[tuple[ComparedRow, Question]]:

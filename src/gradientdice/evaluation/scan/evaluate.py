@@ -8,10 +8,8 @@ from typing import Any
 from gradientdice.base.errors import InputError
 from gradientdice.default.automatic import Automatic
 from gradientdice.dice.closed_form import ClosedForm
-from gradientdice.estimators.answer import Estimator
-from gradientdice.estimators.saddle.estimator import SaddleEstimator
+from gradientdice.estimators.answer import Estimator, declared
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
-from gradientdice.estimators.value.lstdq import LSTDQ
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.scan.features import linear_estimates
@@ -47,7 +45,7 @@ def evaluate_scanned(questions: Sequence[Question], intervals: Intervals, solver
 
 def require_scannable(estimator: Estimator) -> None:
     """An error if an estimator needs the log in memory."""
-    if not isinstance(estimator, (SaddleEstimator, LSTDQ, Automatic)):
+    if not declared(estimator).from_sums:
         raise InputError(
             f"{type(estimator).__name__} needs the log in memory. A scanned log is evaluated by GradientDICE, "
             "DualDICE, LSTDQ and, with a table, GenDICE; or use it on log.sample."
@@ -66,8 +64,8 @@ def _learned(question: Question, intervals: Intervals, solver: Any) -> Estimate:
         )
     asked, estimator = question.asked, question.estimator
     require_scannable(estimator)
-    if isinstance(estimator, LSTDQ):
-        raise InputError("LSTDQ has a closed form only: leave solver= out.")
+    if not declared(estimator).takes_solver:
+        raise InputError(f"{type(estimator).__name__} has a closed form only: leave solver= out.")
     used = GradientDICE(estimator.discount) if isinstance(estimator, Automatic) else estimator
     if asked.functions is None:
         raise InputError(

@@ -19,10 +19,9 @@ from gradientdice.default.automatic import Automatic
 from gradientdice.default.ridge_scores import ridge_scores
 from gradientdice.default.search import FunctionSearch
 from gradientdice.dice.closed_form import ClosedForm
-from gradientdice.dice.saddle import SaddleObjective
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
-from gradientdice.estimators.saddle.estimator import Answering, linear_form
+from gradientdice.estimators.saddle.estimator import linear_form, objective_of
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.evaluation.segments.part import Group, Part, weighted_mean
 from gradientdice.evaluation.segments.searched import searched_log
@@ -45,9 +44,8 @@ def start_parts(problem: Problem, estimator: Estimator, answer: Answer, groups: 
         )
     if isinstance(estimator, Automatic) and problem.is_searched:
         return [_searched(problem, estimator.discount, answer, group) for group in groups]
-    objective = GradientDICE(estimator.discount) if isinstance(estimator, Automatic) else estimator
-    objective = objective.objective if isinstance(objective, Answering) else objective
-    if not isinstance(objective, SaddleObjective):
+    objective = objective_of(GradientDICE(estimator.discount) if isinstance(estimator, Automatic) else estimator)
+    if objective is None:
         raise InputError(
             f"{type(estimator).__name__} has no Q and ratio that could be started from a group of initial states: use "
             f'GradientDICE({estimator.discount:g}) or the default, or give of="rows".'

@@ -19,9 +19,10 @@ from scipy.stats import norm
 
 from gradientdice.default.automatic import fit_evidence
 from gradientdice.dice.saddle import Solver
-from gradientdice.estimators.answer import Answer, refuse_solver
+from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS, cross_fit
 from gradientdice.estimators.doubly_robust.drl import doubly_robust_answer
+from gradientdice.estimators.needs import require_needs
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.functions.kernel import RandomFourier
 from gradientdice.log.transitions import Transitions
@@ -134,7 +135,7 @@ def previous_searches(problem: Problem, discounts: Sequence[float]) -> list[Prev
 
 
 @dataclass(frozen=True, eq=False)
-class PreviousDefault:
+class PreviousDefault(Declares):
     """The answer of a search's chosen candidate.
 
     Attributes:
@@ -142,6 +143,9 @@ class PreviousDefault:
         search: at this discount.
         confidence: of the interval, which the room for misfit follows.
     """
+
+    family = "default"
+    uses_functions = False  # the search has found them
 
     discount: float
     search: PreviousSearch
@@ -152,7 +156,7 @@ class PreviousDefault:
 
     def answer(self, problem: Problem, solver: Solver | None = None) -> Answer:
         """The answer of the chosen candidate, with its evidence."""
-        refuse_solver(self, solver)
+        require_needs(self, problem, solver)
         chosen = self.search.chosen
         evidence = fit_evidence(problem, self.discount, chosen.answer, chosen.loss, chosen.noise)
         evidence = replace(evidence, allowance=chosen.allowance(self.confidence))

@@ -17,12 +17,13 @@ from gradientdice.base.errors import InputError
 from gradientdice.base.provenance import provenance
 from gradientdice.dice.stochastic.primal_dual import PrimalDual
 from gradientdice.estimators.minimax.lagrangian import RegularizedLagrangian
+from gradientdice.estimators.needs import require_discount
 from gradientdice.estimators.saddle.dual_dice import DualDICE
 from gradientdice.estimators.saddle.gen_dice import GenDICE
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.evaluation.compare import compare
 from gradientdice.evaluation.evaluate import evaluate
-from gradientdice.evaluation.registry import RELATED
+from gradientdice.evaluation.registry import ESTIMATORS
 from gradientdice.functions.tabular import Tabular
 from gradientdice.log.transitions import Transitions
 from gradientdice_studies.parallel import fill_parts
@@ -114,8 +115,7 @@ def truth(name: str) -> dict[str, tuple[float, float]]:
 def estimators(problem: Problem, discount: float) -> dict[str, Any]:
     """Name -> estimator, with their defaults; those of `saddle_points` are left out."""
     found: dict[str, Any] = {OWN: GradientDICE(discount), "DualDICE, χ²": DualDICE(discount, power=2.0)}
-    related: list[Any] = list(RELATED.values())  # classes that take a discount, which their protocol does not say
-    found |= {kind.__name__: kind(discount) for kind in related}
+    found |= {kind.__name__: kind(discount) for kind in ESTIMATORS.values() if not kind.takes_solver}
     if problem.tabular:
         found["BestDICE"] = RegularizedLagrangian.best_dice(discount)
     return found
@@ -146,8 +146,7 @@ def saddle_points(cell: Cell) -> list[dict[str, Any]]:
         row = dict.fromkeys(("value", "low", "high")) | {"verdict": "", "seconds": 0.0, "note": ""}
         started = time.perf_counter()
         try:
-            if isinstance(estimator, DualDICE) and cell.discount == 1:
-                raise InputError("At discount 1 DualDICE's answer is a ratio of 0 everywhere: use GradientDICE.")
+            require_discount(estimator)  # a stochastic solver would learn what says nothing
             found = evaluate(
                 data, problem.policy, estimator, functions=problem.functions, solver=solver, seed=cell.seed
             )
