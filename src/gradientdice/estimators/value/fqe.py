@@ -142,7 +142,7 @@ class FQE:
     def _networks(self, problem: Problem) -> Answer:
         """The mean of several networks, without an interval."""
         from gradientdice.dice.stochastic.fitted_q import FittedQ, member_seeds
-        from gradientdice.dice.stochastic.network_source import NetworkSource
+        from gradientdice.dice.stochastic.sources import NetworkSource
         from gradientdice.estimators.doubly_robust.network_scores import (
             average_reward,
             expected_output,
