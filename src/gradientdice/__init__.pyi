@@ -83,7 +83,7 @@ from .dice.stochastic.plan import Constant as Constant
 from .dice.stochastic.plan import Cosine as Cosine
 from .dice.stochastic.plan import RobbinsMonro as RobbinsMonro
 from .dice.solution import Solution as Solution
-from .dice.status import Status as Status
+from .dice.solution import Status as Status
 from .evaluation.rank import rank as rank
 from .evaluation.ranking import DiscountRankings as DiscountRankings
 from .evaluation.ranking import Ranking as Ranking

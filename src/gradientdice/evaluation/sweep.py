@@ -14,7 +14,7 @@ from gradientdice.base.errors import InputError, require_count, require_flag, re
 from gradientdice.base.progress import working
 from gradientdice.base.provenance import provenance
 from gradientdice.dice.saddle import SaddleObjective
-from gradientdice.dice.status import Status
+from gradientdice.dice.solution import Status
 from gradientdice.dice.stochastic.primal_dual import Case, PrimalDual, case_numbers, describe, group_cases
 from gradientdice.dice.stochastic.setup import Setup, has_ends, has_scanned_ends, log_setup, scanned_setup
 from gradientdice.dice.stochastic.training import Group, Outcome, collect, run_groups

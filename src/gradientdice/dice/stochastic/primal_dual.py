@@ -19,8 +19,7 @@ from gradientdice.base.errors import InputError, require_count, require_number
 from gradientdice.base.progress import working
 from gradientdice.dice.optimality import DRIFT_ALARM, UNSOLVED_ALARM, drift, unsolved_share
 from gradientdice.dice.saddle import SaddleObjective
-from gradientdice.dice.solution import Curve, Fit, Solution
-from gradientdice.dice.status import Status
+from gradientdice.dice.solution import Curve, Fit, Solution, Status
 from gradientdice.dice.stochastic.functions import FunctionClass, Init, LinearClass, UniformInit, predict, require_init
 from gradientdice.dice.stochastic.plan import (
     ExponentialAverage,

@@ -26,8 +26,7 @@ from gradientdice.base.errors import InputError, require_count, require_number
 from gradientdice.dice.closed_form import ClosedForm
 from gradientdice.dice.optimality import SaddleProblem
 from gradientdice.dice.saddle import QuadraticSaddle
-from gradientdice.dice.solution import Fit, Solution
-from gradientdice.dice.status import Status
+from gradientdice.dice.solution import Fit, Solution, Status
 from gradientdice.dice.stochastic.functions import ConstantInit, Init, LinearClass, require_init
 from gradientdice.dice.stochastic.plan import Constant, Plan, StepWeightedAverage
 from gradientdice.dice.stochastic.primal_dual import as_solution, block_length, linear_fit, train

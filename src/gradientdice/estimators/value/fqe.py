@@ -25,8 +25,7 @@ import numpy as np
 from gradientdice.base.errors import InputError, require_count, require_number
 from gradientdice.dice.closed_form import ClosedForm, whitening
 from gradientdice.dice.saddle import Solver
-from gradientdice.dice.solution import Solution
-from gradientdice.dice.status import Status
+from gradientdice.dice.solution import Solution, Status
 from gradientdice.estimators.answer import Answer, refuse_solver
 from gradientdice.estimators.minimax.mql import CONSTANT_OUTSIDE
 from gradientdice.estimators.saddle.estimator import misfit_notes

@@ -13,7 +13,7 @@ import pandas as pd
 from gradientdice.base.progress import working
 from gradientdice.base.provenance import provenance
 from gradientdice.dice.closed_form import solve
-from gradientdice.dice.status import Status
+from gradientdice.dice.solution import Status
 from gradientdice.dice.stochastic.functions import LinearClass, UniformInit
 from gradientdice.dice.stochastic.learner import replay
 from gradientdice.dice.stochastic.plan import Plan
