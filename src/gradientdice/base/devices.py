@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from gradientdice.base.cores import usable_cores
+from gradientdice.base.process import usable_cores
 
 CPU_BYTES = 1 << 30
 ACCELERATOR_BYTES = 32 << 30

@@ -23,7 +23,7 @@ import numpy as np
 from gradientdice.base.checkpoint import load_checkpoint, save_checkpoint
 from gradientdice.base.devices import Workers, advances_together, replicate, spread, workers
 from gradientdice.base.errors import InputError, require_count
-from gradientdice.base.forks import require_own_jax
+from gradientdice.base.process import require_own_jax
 from gradientdice.base.provenance import provenance
 from gradientdice.dice.stochastic.functions import Players
 from gradientdice.dice.stochastic.learner import Compiled, Material, Runs, State
