@@ -27,7 +27,7 @@ def run_grid() -> None:
     started = time.perf_counter()
     import jax
 
-    from gradientdice.dice.stochastic.grid import collect, run_groups
+    from gradientdice.dice.stochastic.training import collect, run_groups
     from gradientdice_studies.boyan.grid import FULL, cells
 
     groups = [cell.group for cell in cells(FULL, paper_only=True)]

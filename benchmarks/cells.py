@@ -30,7 +30,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from gradientdice.base.cores import usable_cores
+from gradientdice.base.process import usable_cores
 from gradientdice_studies.gather import KEYS
 
 ONE_THREAD = {

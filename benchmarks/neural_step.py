@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 import gradientdice as gd
-from gradientdice.dice.stochastic.fits import train
+from gradientdice.dice.stochastic.primal_dual import train
 from gradientdice.dice.stochastic.setup import network_setup
 from gradientdice.problem.inputs import network_inputs
 

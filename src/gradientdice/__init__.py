@@ -5,7 +5,7 @@ Names are loaded when first used (SPEC 1), so that importing the package is quic
 
 import lazy_loader
 
-from gradientdice.base import forks as forks  # from here on a fork knows what it was forked from
+from gradientdice.base import process as process  # from here on a fork knows what it was forked from
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __version__ = "0.2.0"

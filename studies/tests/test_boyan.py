@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import gradientdice as gd
-from gradientdice.dice.stochastic.grid import run_groups
+from gradientdice.dice.stochastic.training import run_groups
 from gradientdice_studies.boyan import run as experiment
 from gradientdice_studies.boyan.analysis import select
 from gradientdice_studies.boyan.figures import draw_all

@@ -94,8 +94,7 @@ def test_stochastic_solvers_draw_starts_by_weight(discount):
     """The next start and the start after an end, for linear functions and for networks."""
     import jax
 
-    from gradientdice.dice.stochastic.network_source import NetworkSource
-    from gradientdice.dice.stochastic.sources import LogSource
+    from gradientdice.dice.stochastic.sources import LogSource, NetworkSource
 
     weighted, _, _, target = logs(ends=True)
     share = known(weighted.start_weights) / known(weighted.start_weights).sum()

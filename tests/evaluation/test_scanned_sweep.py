@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.dice.stochastic import scanned, training
+from gradientdice.dice.stochastic import training
+from gradientdice.dice.stochastic.setup import scanned_setup
 from gradientdice.log.scanning.shuffled import ShuffledRows
 from problems import known
 
@@ -137,4 +138,4 @@ def test_what_a_scanned_log_cannot_train_is_refused(log, tmp_path, monkeypatch):
         gd.evaluate(log, policy, estimator, functions=FUNCTIONS["linear"], solver=gd.ProjectedPrimalDual(10))
     logged = gd.LoggedPolicy(next_probabilities=np.full((900, 2), 0.5))
     with pytest.raises(gd.InputError, match="LoggedPolicy"):
-        scanned.scanned_setup(log, logged, FUNCTIONS["linear"], 0.9)
+        scanned_setup(log, logged, FUNCTIONS["linear"], 0.9)

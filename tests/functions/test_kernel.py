@@ -5,7 +5,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.functions import FittedKernel
-from gradientdice.functions.cosine import cosine_of_turns
+from gradientdice.functions.kernel_features import cosine_of_turns
 from gradientdice.functions.rows import BlockRows, DenseRows, cross_product
 from gradientdice.problem.design import whole_design
 from gradientdice.problem.stream import LogDesign

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from scipy.stats import chisquare
 
 import gradientdice as gd
-from gradientdice.mdp import stationary, systems
+from gradientdice.mdp import markov_chains
 from problems import random_problem
 
 SMALL = {
@@ -37,12 +37,12 @@ def walk(states, forward=0.3, backward=0.3):
 def way(request, monkeypatch):
     """Small chains are solved as large ones would be."""
     if request.param != "as chosen":
-        monkeypatch.setattr(stationary, "MAX_GTH", 1)
+        monkeypatch.setattr(markov_chains, "MAX_GTH", 1)
     if request.param == "iterated":
-        monkeypatch.setattr(systems, "MAX_FILL", 0)
-        monkeypatch.setattr(systems, "splu", None)
+        monkeypatch.setattr(markov_chains, "MAX_FILL", 0)
+        monkeypatch.setattr(markov_chains, "splu", None)
     if request.param == "factorised":
-        monkeypatch.setattr(systems, "gmres", None)
+        monkeypatch.setattr(markov_chains, "gmres", None)
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -120,8 +120,8 @@ def test_several_closed_classes_are_refused_at_discount_1():
 
 
 def test_what_does_not_converge_is_an_error(monkeypatch):
-    monkeypatch.setattr(systems, "MAX_FILL", 0)
-    monkeypatch.setattr(systems, "MAX_ROUNDS", 1)
+    monkeypatch.setattr(markov_chains, "MAX_FILL", 0)
+    monkeypatch.setattr(markov_chains, "MAX_ROUNDS", 1)
     with pytest.raises(gd.InputError, match="mixes too slowly"):
         walk(3000).value(np.ones((3000, 1)), 1.0)
 

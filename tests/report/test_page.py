@@ -107,7 +107,7 @@ def test_every_check_unfolds_its_explanation(estimate, page):
 
 
 def test_a_failed_solve_says_why(estimate):
-    from gradientdice.dice.status import Status
+    from gradientdice.dice.solution import Status
 
     page = render(replace(estimate, status=Status.SINGULAR))
     box = page[page.index('class="verdict') : page.index('class="facts"')]

@@ -248,7 +248,7 @@ class TestFiniteSamples:
     @pytest.mark.slow
     def test_rate_and_bound(self):
         from gradientdice.dice.optimality import SaddleProblem
-        from gradientdice.dice.stochastic.fits import as_solution, train
+        from gradientdice.dice.stochastic.primal_dual import as_solution, train
 
         mdp, target, data_dist = random_problem(0, states=4)
         estimator, seeds, counts = gd.GradientDICE(0.9), range(32), [500, 2_000, 8_000, 32_000]
@@ -271,7 +271,7 @@ class TestFiniteSamples:
 
 
 def _source(mdp, target, data_dist, discount):
-    from gradientdice.dice.stochastic.recorders import RatioError
+    from gradientdice.dice.stochastic.setup import RatioError
     from gradientdice.dice.stochastic.sources import MDPSource
 
     truth = mdp.ratio(target, discount, data_dist).ravel()

@@ -1,1 +1,1 @@
-"""What every room uses: errors, arrays, files that are written whole, checkpoints, progress, threads, devices."""
+"""Tools of every room: errors, arrays, files that are written whole, checkpoints, progress, threads, devices."""

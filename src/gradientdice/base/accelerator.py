@@ -1,4 +1,4 @@
-"""Where the sums and solves of closed forms run: NumPy on the processor, or JAX in float64 on GPUs.
+"""Devices for the sums and solves of closed forms: NumPy on the processor, or JAX in float64 on GPUs.
 
 A GPU is used where JAX has one and the work is worth its start. `GRADIENTDICE_CLOSED_FORM` says it by hand: "cpu" for
 NumPy alone, "device" for JAX's default devices whatever they are, "auto" (or nothing) for the rule. JAX's configuration
@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gradientdice.base.errors import InputError
-from gradientdice.base.forks import has_own_jax, require_own_jax
+from gradientdice.base.process import has_own_jax, require_own_jax
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class Devices:
 
     @property
     def count(self) -> int:
-        """How many they are."""
+        """The number of devices."""
         return len(self.all)
 
     @property
@@ -71,13 +71,13 @@ class Devices:
 
 
 def may_have_devices() -> bool:
-    """Whether `closed_form_devices` could name any, which takes no time to say."""
+    """True if `closed_form_devices` could name any, which takes no time to say."""
     choice = _choice()
     return choice == "device" or (choice == "auto" and has_own_jax() and _has_plugin())
 
 
 def closed_form_devices(work: float, size: float = 0.0) -> Devices | None:
-    """What to compute on; None is NumPy.
+    """Devices to compute a closed form on; None is NumPy.
 
     Args:
         work: floating-point operations.
@@ -92,7 +92,7 @@ def closed_form_devices(work: float, size: float = 0.0) -> Devices | None:
 
 
 def in_thread(work: Callable[[], T]) -> Callable[[], T]:
-    """Begins some work in another thread; what is returned waits for its result, or raises its error."""
+    """Begin some work in another thread; the returned function waits for its result, or raises its error."""
     pool = ThreadPoolExecutor(1)
     begun = pool.submit(work)
     pool.shutdown(wait=False)
@@ -121,7 +121,7 @@ def _choice() -> str:
 
 @lru_cache(maxsize=1)
 def _has_plugin() -> bool:
-    """Whether JAX may know a GPU: asked of the installed packages, since importing and starting JAX takes a second.
+    """True if JAX may know a GPU: asked of the installed packages, since importing and starting JAX takes a second.
 
     Builds for GPUs are plugins, which JAX finds in one of these two ways.
     """

@@ -1,4 +1,4 @@
-"""The one entrance for arrays: what NumPy would silently make into something else is refused by name.
+"""The one entrance for arrays: values that NumPy would silently make into something else are refused by name.
 
 NumPy drops masks, keeps complex and object entries, and makes ragged lists, sets and generators into single objects.
 Every array that a user gives or a user's function returns comes through here.
@@ -74,25 +74,25 @@ def as_states(value: Any) -> np.ndarray:
 
 
 def require_rng(rng: object) -> None:
-    """An error unless draws can come from here."""
+    """Raise unless this is a generator of random numbers."""
     if not isinstance(rng, np.random.Generator):
         raise InputError(f"rng must be a numpy Generator, as numpy.random.default_rng(0) gives, not {rng!r:.60}.")
 
 
 def is_frozen(array: np.ndarray) -> bool:
-    """Whether this array of numbers owns its memory and cannot be written."""
+    """True if this array of numbers owns its memory and cannot be written."""
     return array.base is None and not array.flags.writeable and array.dtype.kind in "biuf" and array.dtype.isnative
 
 
 def require_usable(name: str, array: np.ndarray) -> None:
-    """An error if a number is not finite, or so large that its square overflows."""
+    """Raise if a number is not finite, or so large that its square overflows."""
     if not is_usable(array):
         require_finite(name, array)
         require_moderate(name, array)
 
 
 def is_usable(array: np.ndarray) -> bool:
-    """Whether one pass shows that all numbers are finite and moderate; if it does not, they may be all the same."""
+    """True if one pass shows that all numbers are finite and moderate; if it does not, they may still be."""
     if array.dtype != np.float64 or not array.flags.c_contiguous:
         return False
     flat = array.reshape(-1)
@@ -102,7 +102,7 @@ def is_usable(array: np.ndarray) -> bool:
 
 
 def require_moderate(name: str, array: np.ndarray) -> None:
-    """An error if a number is so large that its square overflows."""
+    """Raise if a number is so large that its square overflows."""
     if array.dtype.kind != "f" or not array.size:
         return
     if max(abs(float(array.max())), abs(float(array.min()))) > LARGEST:
@@ -113,7 +113,7 @@ def require_moderate(name: str, array: np.ndarray) -> None:
 
 
 def require_memory(what: str, *shape: int, remedy: str) -> None:
-    """An error if an array of this shape in float64 would not fit into the memory that is free."""
+    """Raise if an array of this shape in float64 would not fit into the memory that is free."""
     needed = 8.0
     for length in shape:
         needed *= length
@@ -144,7 +144,7 @@ def free_memory() -> float:
 
 
 def _kind(array: np.ndarray) -> str:
-    """What an array holds instead of numbers, with the first such entry."""
+    """The kind of an array's entries that are no numbers, with the first of them."""
     names = {"U": "words", "S": "words", "c": "complex numbers", "M": "dates", "m": "durations", "V": "records"}
     if array.dtype.kind != "O":
         shown = f" such as {array.flat[0]!s:.40}" if array.size and array.dtype.kind in "US" else ""

@@ -20,7 +20,7 @@ from gradientdice.base.errors import FileError, InputError
 
 
 def write_atomically(path: Path, writer: Callable[[Path], Any]) -> Path:
-    """Has `writer` write a temporary file of the same suffix beside `path`, then puts it in place.
+    """Let `writer` write a temporary file of the same suffix beside `path`, then puts it in place.
 
     Raises:
         FileError: if that fails, in one sentence; what was there before is still there.
@@ -49,7 +49,7 @@ def write_atomically(path: Path, writer: Callable[[Path], Any]) -> Path:
 
 
 def make_folder(path: Path) -> Path:
-    """Makes a folder and those above it; an error in one sentence if that fails."""
+    """Make a folder and those above it; an error in one sentence if that fails."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
@@ -97,7 +97,7 @@ def replaceable(path: Path) -> int | None:
 
 
 def _to_disk(path: Path) -> None:
-    """Brings a file, or the names in a folder, to the disk: a name must not come before its content."""
+    """Bring a file, or the names in a folder, to the disk: a name must not come before its content."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -21,7 +21,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def save_checkpoint(path: Path, arrays: Arrays, identity: dict[str, Any]) -> None:
-    """Writes named arrays and what they belong to."""
+    """Write named arrays and the identity of the run that they belong to."""
     content = _content(arrays, _text(identity))
     make_folder(path.parent)
     write_atomically(path, lambda place: place.write_bytes(content))
@@ -57,7 +57,7 @@ def load_checkpoint(path: Path, identity: dict[str, Any]) -> Arrays | None:
 
 
 def _metadata(written: bytes) -> dict[str, str]:
-    """What `_content` put beside the arrays: the file begins with the length of a header in JSON, and the header."""
+    """The identity that `_content` put beside the arrays: a file begins with a header in JSON, after its length."""
     length = int.from_bytes(written[:8], "little")
     return json.loads(json.loads(written[8 : 8 + length])["__metadata__"]["identity"])
 
@@ -76,7 +76,7 @@ def _content(arrays: Arrays, belongs_to: str) -> bytes:
 
 
 def _difference(found: str, identity: dict[str, Any]) -> str:
-    """Which parts of the identity differ, where they have names."""
+    """The parts of two identities that differ, where they have names."""
     try:
         before = json.loads(found)
         names = [name for name, value in identity.items() if json.loads(json.dumps(value)) != before.get(name)]

@@ -1,8 +1,10 @@
-"""Programs that are compiled soon: on a GPU, XLA otherwise times variants of each product, for longer than it runs."""
+"""Programs that are compiled soon and kept: on a GPU, XLA otherwise times variants of products for very long."""
 
 from __future__ import annotations
 
 import os
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, wraps
@@ -14,6 +16,35 @@ GPU_OPTIONS = {"xla_gpu_autotune_level": 0, "xla_gpu_enable_triton_gemm": False}
 CPU_OPTIONS = {"xla_backend_optimization_level": 1}
 # With so many cores a processor has done small work before a GPU's programs are compiled.
 ENOUGH_CORES = 8
+# The number of programs that are kept for another call.
+MOST_PROGRAMS = 64
+
+
+class Programs:
+    """Compiled programs, each compiled once; threads that want different ones do not wait for each other."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[Any, tuple[threading.Lock, list[Any]]] = OrderedDict()
+
+    def get(self, key: Any, arguments: tuple[Any, ...], build: Callable[[], Any]) -> Any:
+        """The program of a key for arguments of these shapes, built by `build().lower(*arguments).compile()`."""
+        import jax
+
+        leaves, tree = jax.tree.flatten(arguments)
+        shapes = tuple((leaf.shape, leaf.dtype, getattr(leaf, "sharding", None)) for leaf in leaves)
+        with self._lock:
+            lock, program = self._entries.setdefault((key, tree, shapes), (threading.Lock(), []))
+            self._entries.move_to_end((key, tree, shapes))
+            while len(self._entries) > MOST_PROGRAMS:
+                self._entries.popitem(last=False)
+        with lock:
+            if not program:
+                program.append(build().lower(*arguments).compile())
+        return program[0]
+
+
+PROGRAMS = Programs()
 
 
 def quickly_compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -63,7 +94,7 @@ def on_processor(wanted: bool = True) -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _known_options() -> bool:
-    """Whether this version of XLA still knows the options."""
+    """True if this version of XLA still knows the options."""
     import jax
 
     try:

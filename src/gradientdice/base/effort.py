@@ -1,4 +1,4 @@
-"""How much work an answer may take."""
+"""The work that an answer may take, in one word."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gradientdice.base.errors import InputError
 
 
 class Effort(StrEnum):
-    """How much work an answer may take: a word in place of many settings. Each estimator has its own table of them.
+    """Work that an answer may take: a word in place of many settings. Each estimator has its own table of them.
 
     Example:
         >>> from gradientdice.base.effort import Effort

@@ -76,7 +76,7 @@ def require_choice(name: str, value: Any, *choices: str) -> str:
 
 
 def require_callable(name: str, value: Any, signature: str) -> None:
-    """An error unless `value` can be called."""
+    """Raise unless `value` can be called."""
     if not callable(value):
         raise InputError(f"{name} must be a function ({signature}), not {value!r:.60}.")
 
@@ -89,7 +89,7 @@ def require_flag(name: str, value: Any) -> bool:
 
 
 def require_finite(name: str, array: np.ndarray) -> None:
-    """An error that names the first row with a NaN or an infinity, if there is one."""
+    """Raise with the first row with a NaN or an infinity, if there is one."""
     if array.dtype.kind != "f" or _sums_up(array):
         return
     if not np.isfinite(array).all():
@@ -101,7 +101,7 @@ def require_finite(name: str, array: np.ndarray) -> None:
 
 
 def require_distributions(name: str, array: np.ndarray, *, atol: float = 1e-6) -> None:
-    """An error unless each row (last axis) is nonnegative and sums to 1 within `atol`."""
+    """Raise unless each row (last axis) is nonnegative and sums to 1 within `atol`."""
     require_finite(name, array)
     rows = array.reshape(-1, array.shape[-1])
     if rows.size and rows.min() < 0:
@@ -115,7 +115,7 @@ def require_distributions(name: str, array: np.ndarray, *, atol: float = 1e-6) -
 
 
 def _sums_up(array: np.ndarray) -> bool:
-    """Whether the sum is finite: much faster than a look at every entry, and it settles most cases."""
+    """True if the sum is finite: much faster than a look at every entry, and it settles most cases."""
     with np.errstate(all="ignore"):
         return bool(np.isfinite(array.sum()))
 
@@ -125,7 +125,7 @@ class StartsMissing(InputError):
 
 
 def starts_missing(discount: float) -> StartsMissing:
-    """What to say where initial states are needed and the log has none."""
+    """The refusal where initial states are needed and the log has none."""
     reason = "A discount below 1 needs" if discount < 1 else "At discount 1 ended episodes restart, which needs"
     return StartsMissing(
         f"{reason} initial states, and none are known: give initial_states, or episodes with their rows in time order; "

@@ -25,7 +25,7 @@ Advance = Callable[..., None]
 
 @contextmanager
 def working(label: str, total: int, show: bool | None = None) -> Iterator[Advance]:
-    """Says on a terminal what is being done and how far it is.
+    """Show on a terminal the work that is being done and how far it is.
 
     Args:
         label: what is being done, in a few words.
@@ -52,7 +52,7 @@ def tracked(label: str, items: Sequence[Item], show: bool | None = None) -> Iter
 
 
 def _has_reader() -> bool:
-    """Whether somebody looks on: a terminal, and no process of a pool, whose parent shows the progress of all."""
+    """True if somebody looks on: a terminal, and no process of a pool, whose parent shows the progress of all."""
     return sys.stderr is not None and sys.stderr.isatty() and multiprocessing.parent_process() is None
 
 

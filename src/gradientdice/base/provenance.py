@@ -1,4 +1,4 @@
-"""Where a result came from: versions, machine and settings, to stand beside every table and figure."""
+"""Origin of a result: versions, machine and settings, to stand beside every table and figure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PACKAGES = ("gradientdice", "numpy", "scipy", "jax", "jaxlib", "optax", "pandas"
 
 
 def provenance(**settings: Any) -> dict[str, Any]:
-    """Versions of what computed a result, and the settings given; plain JSON types."""
+    """Versions of the software behind a result, and the settings given; plain JSON types."""
     versions = {name: _version(name) for name in PACKAGES}
     return {"python": platform.python_version(), "platform": platform.platform(), "versions": versions, **settings}
 

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from gradientdice.dice.stochastic.fitted_q import FittedQ, member_seeds
-from gradientdice.dice.stochastic.network_source import NetworkSource
+from gradientdice.dice.stochastic.sources import NetworkSource
 from gradientdice.estimators.doubly_robust.network_scores import scored_q, simulated_discount, value_bounds
 from gradientdice.functions.mlp import MLP
 from gradientdice.problem.folds import Folds

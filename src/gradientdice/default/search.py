@@ -24,7 +24,7 @@ import numpy as np
 
 from gradientdice.base.accelerator import in_thread
 from gradientdice.base.effort import Effort
-from gradientdice.base.freed import give_back_freed_memory
+from gradientdice.base.process import give_back_freed_memory
 from gradientdice.base.progress import working
 from gradientdice.default.allowance import FEW_INPUTS
 from gradientdice.default.kept import Kept

@@ -18,8 +18,7 @@ from gradientdice.default.allowance import (
 )
 from gradientdice.default.ridge_scores import RidgeScores
 from gradientdice.default.value_candidates import OwnValue, ValueCandidates, best_weights
-from gradientdice.dice.solution import Solution
-from gradientdice.dice.status import Status
+from gradientdice.dice.solution import Solution, Status
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.combine import combine
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS

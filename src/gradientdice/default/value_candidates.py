@@ -18,9 +18,9 @@ from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
+from scipy.optimize import nnls
 
 from gradientdice.default.ridge_scores import RidgeScores
-from gradientdice.dice.simplex import convex_weights
 from gradientdice.log.transitions import Transitions
 from gradientdice.problem.folds import Folds
 from gradientdice.statistics.bellman import BellmanForms
@@ -32,10 +32,14 @@ RATIO_ERROR = 5.0
 MODEL, FITTED = "the model's", "fitted Q evaluation's"
 # The largest share of Q's variance that its residual may have if the Q is to answer alone.
 UNEXPLAINED = 0.5
+# In a search for convex weights, the weight of the equation of their sum against the quadratic form.
+SUM_WEIGHT = 1e4
+# A candidate so many times worse than the best has a share of one in as many, and would cost the others their digits.
+HOPELESS = 1e6
 
 
 class SimulatedValues(Protocol):
-    """What a learned model says of a log."""
+    """A learned model's Qs, values and doubts for a log."""
 
     @property
     def by_discount(self) -> Sequence[Sequence[HeldOutQ]]:
@@ -63,13 +67,13 @@ class SimulatedValues(Protocol):
         ...
 
     def notes(self, number: int) -> tuple[str, ...]:
-        """What the reader should know at one of the discounts."""
+        """Notes for the reader at one of the discounts."""
         ...
 
 
 @dataclass(frozen=True)
 class OwnValue:
-    """What a model says by itself at one discount.
+    """A model's own answer at one discount.
 
     Attributes:
         value: the policy's value in the model.
@@ -85,7 +89,7 @@ class OwnValue:
 
     @classmethod
     def of(cls, model: SimulatedValues, number: int) -> OwnValue:
-        """At one of the model's discounts."""
+        """A model's own answer at one of its discounts."""
         return cls(model.values[number], model.spreads[number], model.left_share, model.lasting[number])
 
 
@@ -170,12 +174,12 @@ class ValueCandidates:
 
     @property
     def modelled(self) -> tuple[int, ...]:
-        """Which candidates are a model's, whether it explains its own Q or not."""
+        """True for the candidates of a model, even one that does not explain its own Q."""
         return tuple(number for number, name in enumerate(self.names) if name == MODEL)
 
     @property
     def others(self) -> list[int]:
-        """Which candidates are no network's."""
+        """True for the candidates that are no network's."""
         return [number for number, name in enumerate(self.names) if name not in (MODEL, FITTED)]
 
     def shares(self, weights: Float[np.ndarray, "folds J"]) -> dict[str, float]:
@@ -201,7 +205,7 @@ def best_weights(
     forms: BellmanForms,
     among: Sequence[int] | None = None,
 ) -> Float[np.ndarray, "folds J"]:
-    """For each fold the convex weights that are best on the others.
+    """Convex weights for each fold, those that are best on the other folds.
 
     Args:
         candidates: the Qs.
@@ -244,3 +248,25 @@ def _centred(score: np.ndarray, data: Transitions, folds: Folds, discount: float
             others = np.where(folds.rows != fold, data.row_weights, 0.0)
             norm[folds.rows == fold] = np.average(score, weights=others) if others.any() else 0.0
     return score - norm, norm
+
+
+def convex_weights(form: Float[np.ndarray, "J J"]) -> Float[np.ndarray, " J"]:
+    """Convex weights, the w ≥ 0 with Σw = 1 that makes wᵀGw least; negative directions of G, from noise, count as 0.
+
+    Example:
+        >>> import numpy as np
+        >>> convex_weights(np.diag([1.0, 3.0])).round(6)
+        array([0.75, 0.25])
+    """
+    symmetric = (form + form.T) / 2
+    own = np.maximum(np.diag(symmetric), 0.0)
+    weights = np.zeros(len(form))
+    if own.max() == 0:
+        return weights + 1 / len(form)
+    used = np.flatnonzero(own <= HOPELESS * max(own.min(), own.max() / HOPELESS**2))
+    values, vectors = np.linalg.eigh(symmetric[np.ix_(used, used)])
+    values = np.maximum(values, 0.0)
+    root = np.sqrt(values / (values[-1] or 1.0))[:, None] * vectors.T
+    found, _ = nnls(np.vstack([root, np.full(len(used), SUM_WEIGHT)]), np.append(np.zeros(len(used)), SUM_WEIGHT))
+    weights[used] = found / found.sum()
+    return weights

@@ -15,8 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gradientdice.base.errors import InputError, require_number
-from gradientdice.dice.dense import congruent, eigen
-from gradientdice.dice.least_squares import FactoredLeastSquares
+from gradientdice.dice.linear_systems import FactoredLeastSquares, congruent, eigen
 from gradientdice.dice.saddle import LinearEstimator, WhitenedMoments
 from gradientdice.dice.solution import Fit, LinearFit, Solution
 from gradientdice.problem.moments import Moments

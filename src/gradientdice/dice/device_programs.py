@@ -1,4 +1,4 @@
-"""What `dense` and `ridge_path` compute on a device, compiled by JAX. Called inside `double_precision`."""
+"""Dense factorisations and ridge solutions on a device, compiled by JAX. Called inside `double_precision`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def eigen(matrix: Float[Array, "K K"]) -> tuple[Any, Any]:
 
 @quickly_compiled()
 def congruent(basis: Float[Array, "K r"], matrix: Float[Array, "K K"]) -> Float[Array, "r r"]:
-    """basisᵀ · matrix · basis."""
+    """The product basisᵀ · matrix · basis on a device."""
     return jnp.matmul(jnp.matmul(basis.T, matrix, precision="highest"), basis, precision="highest")
 
 

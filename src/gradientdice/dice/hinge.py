@@ -23,7 +23,7 @@ CHUNK = 16_384
 
 @dataclass(frozen=True, eq=False)
 class HingeProblem:
-    """H, h, ψ, a and m of the objective; H may be singular."""
+    """A quadratic with squared hinges, by its H, h, ψ, a and m; H may be singular."""
 
     quadratic: Float[np.ndarray, "K K"]
     linear: Float[np.ndarray, " K"]
@@ -32,20 +32,20 @@ class HingeProblem:
     weights: Float[np.ndarray, " n"]
 
     def slack(self, point: Float[np.ndarray, " K"]) -> Float[np.ndarray, " n"]:
-        """The terms before they are cut at 0: a − ψs."""
+        """The hinges' terms before they are cut at 0: a − ψs."""
         return self.targets - self.features @ point
 
     def value(self, point: Float[np.ndarray, " K"]) -> float:
-        """The objective."""
+        """The objective at a point."""
         smooth = 0.5 * point @ self.quadratic @ point + self.linear @ point
         return float(smooth + 0.5 * self.weights @ np.maximum(self.slack(point), 0.0) ** 2)
 
     def multipliers(self, slack: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """The programme's w."""
+        """The dual programme's weights w."""
         return self.weights * np.maximum(slack, 0.0)
 
     def hessian(self, slack: Float[np.ndarray, " n"]) -> Float[np.ndarray, "K K"]:
-        """H + Σ m ψψᵀ over the positive terms."""
+        """The Hessian H + Σ m ψψᵀ over the positive terms."""
         total = np.array(self.quadratic, dtype=np.float64)
         for start in range(0, len(slack), CHUNK):
             active = start + np.flatnonzero(slack[start : start + CHUNK] > 0)
@@ -56,7 +56,7 @@ class HingeProblem:
 
 @dataclass(frozen=True, eq=False)
 class HingeSolution:
-    """Where Newton's method ended.
+    """The end point of Newton's method.
 
     Attributes:
         point: s.
@@ -74,7 +74,7 @@ class HingeSolution:
 def minimise(
     problem: HingeProblem, start: Float[np.ndarray, " K"], *, tolerance: float = 1e-12, steps: int = 100
 ) -> HingeSolution:
-    """Steps until the gradient is below the tolerance, or a full step has not changed which terms are positive.
+    """Take Newton steps until the gradient is below the tolerance, or a full step has kept the positive terms.
 
     After such a step the point is the minimum of its piece and so of the whole, to rounding.
     """

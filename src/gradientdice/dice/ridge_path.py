@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import get_lapack_funcs
 
-from gradientdice.dice.dense import INVERSE, devices_for, on_first, placed
+from gradientdice.dice.linear_systems import INVERSE, devices_for, on_first, placed
 from gradientdice.problem.moments import Moments
 
 # A system with more counts as singular: no digit of its solution would be right.

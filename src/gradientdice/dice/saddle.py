@@ -1,4 +1,4 @@
-"""What a solver knows of an estimator: its objective, and the form that its linear system takes.
+"""Protocols between solvers and estimators: the objective, and the form that its linear system takes.
 
 Solvers know estimators by these protocols alone, so that a class from anywhere that has the methods can be solved.
 """
@@ -72,7 +72,7 @@ class Adjoint(NamedTuple):
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """min ‖matrix·w̄ − target‖², subject to constraint·w̄ = 1 if there is a constraint."""
+    """The problem min ‖matrix·w̄ − target‖², subject to constraint·w̄ = 1 if there is a constraint."""
 
     matrix: Float[np.ndarray, "m r"]
     target: Float[np.ndarray, " m"]
@@ -100,7 +100,7 @@ class SaddleObjective(Protocol):
         ...
 
     def ratio(self, raw: Any) -> Any:
-        """From the function's output to the ratio."""
+        """The ratio from the function's output, by the estimator's positive map."""
         ...
 
     def objective(self, terms: Terms) -> Any:
@@ -157,13 +157,13 @@ class QuadraticSaddle(Protocol):
         ...
 
     def coupling(self, moments: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """M, m and Q of L(w, y) = yᵀ(m + Mw) − ½yᵀQy + ½ξ‖w‖², y = [κ; η]."""
+        """Matrices M, m and Q of L(w, y) = yᵀ(m + Mw) − ½yᵀQy + ½ξ‖w‖², y = [κ; η]."""
         ...
 
 
 @runtime_checkable
 class Solver(Protocol):
-    """What finds the saddle point of an estimator on a problem."""
+    """A finder of the saddle point of an estimator on a problem."""
 
     def fit(self, estimator: Any, problem: Problem) -> Fit:
         """The saddle point, its ratio and its value."""

@@ -13,8 +13,7 @@ from jaxtyping import Float
 
 from gradientdice.base.errors import InputError
 from gradientdice.dice.saddle import Solver
-from gradientdice.dice.solution import Solution
-from gradientdice.dice.status import Status
+from gradientdice.dice.solution import Solution, Status
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.evidence import Evidence
 from gradientdice.statistics.influence import Influence

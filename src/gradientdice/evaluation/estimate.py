@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.dice.solution import Solution
-from gradientdice.dice.status import Status
+from gradientdice.dice.solution import Solution, Status
 from gradientdice.evaluation.baseline import BehaviorSide
 from gradientdice.evaluation.difference import Compared, Difference, difference, subtract
 from gradientdice.evaluation.interval import Intervals, whole_interval

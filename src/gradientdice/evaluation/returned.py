@@ -9,8 +9,7 @@ import numpy as np
 
 from gradientdice.base.arrays import as_floats
 from gradientdice.base.errors import InputError, require_finite, require_flag, require_number
-from gradientdice.dice.solution import Solution
-from gradientdice.dice.status import Status
+from gradientdice.dice.solution import Solution, Status
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.evidence import Evidence

@@ -14,14 +14,10 @@ from gradientdice.base.errors import InputError, require_count, require_flag, re
 from gradientdice.base.progress import working
 from gradientdice.base.provenance import provenance
 from gradientdice.dice.saddle import SaddleObjective
-from gradientdice.dice.status import Status
-from gradientdice.dice.stochastic.cases import Case, case_numbers, describe, group_cases
-from gradientdice.dice.stochastic.grid import collect, run_groups
-from gradientdice.dice.stochastic.parts import Group
-from gradientdice.dice.stochastic.primal_dual import PrimalDual
-from gradientdice.dice.stochastic.scanned import has_scanned_ends, scanned_setup
-from gradientdice.dice.stochastic.setup import Setup, has_ends, log_setup
-from gradientdice.dice.stochastic.training import Outcome
+from gradientdice.dice.solution import Status
+from gradientdice.dice.stochastic.primal_dual import Case, PrimalDual, case_numbers, describe, group_cases
+from gradientdice.dice.stochastic.setup import Setup, has_ends, has_scanned_ends, log_setup, scanned_setup
+from gradientdice.dice.stochastic.training import Group, Outcome, collect, run_groups
 from gradientdice.functions import Functions
 from gradientdice.functions.mlp import MLP
 from gradientdice.log.files.reading import as_path

@@ -22,7 +22,7 @@ class DeviceFeatures:
 
     Attributes:
         functions: features that the user gives, or a kernel's.
-        place: where.
+        place: the devices.
     """
 
     functions: LinearFeatures | FittedKernel
@@ -30,13 +30,13 @@ class DeviceFeatures:
 
     @classmethod
     def of(cls, functions: LinearFeatures | FittedKernel, devices: Devices, chunk_rows: int) -> DeviceFeatures:
-        """For chunks of at most so many rows."""
+        """Device features for chunks of at most so many rows."""
         features = functions.features if isinstance(functions, FittedKernel) else None
         known = features if isinstance(features, (FourierFeatures, LandmarkFeatures)) else None
         return cls(functions, Place(devices, -(-chunk_rows // devices.count) * devices.count, known))
 
     def at(self, states: Num[np.ndarray, "n ..."], actions: Num[np.ndarray, "n ..."]) -> DeviceRows:
-        """x(s,a)."""
+        """The features x(s,a) on a device."""
         functions = self.functions
         if self.place.features is None or isinstance(functions, LinearFeatures):
             return self._given(functions.at(states, actions))
@@ -46,7 +46,7 @@ class DeviceFeatures:
         return DeviceRows(self.place, functions.inputs(states)[None], weights)
 
     def expected(self, states: Num[np.ndarray, "n ..."], policy: StatePolicy, rng: np.random.Generator) -> DeviceRows:
-        """Σ_a π(a|s) x(s,a): exact for discrete actions, a mean of several draws for a sampler."""
+        """Expected features on a device: exact for discrete actions, a mean of several draws for a sampler."""
         functions = self.functions
         if self.place.features is None or isinstance(functions, LinearFeatures):
             return self._given(functions.expected(states, policy, rng))

@@ -1,4 +1,4 @@
-"""Feature rows and what is made of them, compiled by JAX. Called inside `double_precision`, with data as arguments."""
+"""Feature rows, predictions and sums, compiled by JAX. Called inside `double_precision`, with data as arguments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def feature_rows(
 
 @quickly_compiled()
 def predictions(rows: Float[Array, "n K"], params: Float[Array, "K r"]) -> Float[Array, "n r"]:
-    """x·params for each row."""
+    """Predictions x·params for each row, on a device."""
     return jnp.matmul(rows, params, precision="highest")
 
 

@@ -1,4 +1,4 @@
-"""Feature rows that are made on a device and stay there; what comes back of them are NumPy arrays.
+"""Feature rows that are made on a device and stay there; results come back as NumPy arrays.
 
 A chunk of rows is filled up with rows of weight 0 to a number that all chunks have, so that each program is compiled
 once and several devices get equal shares of it.
@@ -19,7 +19,7 @@ from gradientdice.functions.kernel_features import FourierFeatures, LandmarkFeat
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where rows are made, and of what.
+    """Devices on which rows are made, and the features that they are made of.
 
     Attributes:
         devices: which devices.
@@ -33,7 +33,7 @@ class Place:
 
     @cached_property
     def arrays(self) -> tuple[Any, ...]:
-        """Those of the features, on the devices. Needs `double_precision`."""
+        """The features' own arrays on the devices. Needs `double_precision`."""
         return () if self.features is None else tuple(self.devices.put(array) for array in self.features.arrays)
 
     def put(self, array: np.ndarray, axis: int = 0) -> Any:
@@ -115,7 +115,7 @@ class DeviceRows:
         return np.asarray(self.values)[: len(self)]
 
     def sent(self, ended: np.ndarray) -> DeviceRows:
-        """With the absorbing state in place of rows that ended."""
+        """Rows with the absorbing state in place of those that ended."""
         weights = np.where(ended[:, None], 0.0, self.weights)
         return replace(self, weights=weights, absorbing=ended.astype(np.float64))
 

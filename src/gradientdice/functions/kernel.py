@@ -45,7 +45,7 @@ class FittedKernel:
     rank_tolerance: float = RANK_TOLERANCE
 
     def at(self, states: Num[np.ndarray, "n ..."], actions: Num[np.ndarray, "n ..."]) -> BlockRows | DenseRows:
-        """x(s,a)."""
+        """The kernel's features x(s,a)."""
         if self.num_actions is None:
             return DenseRows(self._features(states, actions))
         return BlockRows(self._features(states), self.indicators(actions))
@@ -59,7 +59,7 @@ class FittedKernel:
     def expected(
         self, states: Num[np.ndarray, "n ..."], policy: StatePolicy, rng: np.random.Generator
     ) -> BlockRows | DenseRows:
-        """Σ_a π(a|s) x(s,a): exact for discrete actions, a mean of several draws for a sampler."""
+        """Expected features Σ_a π(a|s) x(s,a): exact for discrete actions, a mean of several draws for a sampler."""
         if isinstance(policy, SamplingPolicy):
             draws = policy.draws or self.draws
             total = sum(self._features(states, policy.sample(states, rng)) for _ in range(draws))
@@ -67,7 +67,7 @@ class FittedKernel:
         return BlockRows(self._features(states), policy.probabilities_at(states))
 
     def unlogged_message(self, feature: int, count: int) -> str:
-        """What to say of the first of `count` features that the policy reaches and the log does not."""
+        """The refusal for the first of `count` features that the policy reaches and the log does not."""
         if self.num_actions is None:
             return (
                 f"Feature {feature} is 0 in every logged row but not where the policy goes ({count} such features). "
@@ -87,7 +87,7 @@ class FittedKernel:
 
 
 def unlogged_action_message(action: int) -> str:
-    """What to say of an action that the policy takes and the log never contains."""
+    """The refusal for an action that the policy takes and the log never contains."""
     return (
         f"The policy takes action {action}, which the log never contains: nothing is known of what follows it. Log "
         "more data, or evaluate a policy that does not take it."
@@ -152,7 +152,7 @@ class RandomFourier:
         return FittedKernel(center, scale, features, num_actions, rank_tolerance=self.rank_tolerance)
 
     def _bandwidths(self, rng: np.random.Generator) -> float | np.ndarray:
-        """Each feature's own, or that of all of them."""
+        """The bandwidth of each feature, or one for all of them."""
         if not isinstance(self.bandwidth, tuple):
             return self.bandwidth
         return np.exp(rng.uniform(*np.log(self.bandwidth), size=self.num_features))
@@ -160,7 +160,7 @@ class RandomFourier:
 
 @dataclass(frozen=True)
 class Nystrom:
-    """The same kernel's values at landmarks drawn from the log.
+    """Nyström features: values of the kernel exp(−‖z − z'‖² / 2h²) at landmarks drawn from the log.
 
     Attributes:
         num_features: how many landmarks, for each discrete action.

@@ -1,4 +1,4 @@
-"""The features of kernels as functions of standardised inputs: in NumPy, and the same in JAX for a device."""
+"""Features of kernels as functions of standardised inputs, in NumPy, and in JAX for a device."""
 
 from __future__ import annotations
 
@@ -9,12 +9,40 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.functions.cosine import cosine_of_turns
+# As many entries at a time as stay in a core's own cache.
+BLOCK = 1 << 14
+# The series of −sin(2πu) / u in powers of u², the highest first.
+SERIES = [-((-1) ** k) * (2 * math.pi) ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(9, -1, -1)]
+
+
+def cosine_of_turns(turns: Float[np.ndarray, "n m"], scale: float) -> None:
+    """Replace y by scale · cos(2πy), in place: NumPy's own float64 cosine takes ten times as long.
+
+    With u = |y − round(y)| − ¼ the cosine is −sin(2πu), |2πu| ≤ π/2, where ten terms of the sine's series are exact to
+    the last digits of float64.
+
+    Args:
+        turns: y, of which only whole turns more or less do not matter.
+        scale: of the result.
+    """
+    rows = max(1, BLOCK // max(1, turns.shape[1]))
+    series = [scale * term for term in SERIES]
+    for start in range(0, len(turns), rows):
+        part = turns[start : start + rows]
+        u = part - np.rint(part)
+        np.abs(u, out=u)
+        u -= 0.25
+        square = u * u
+        result = np.full_like(u, series[0])
+        for term in series[1:]:
+            result *= square
+            result += term
+        np.multiply(result, u, out=part)
 
 
 @dataclass(frozen=True, eq=False)
 class FourierFeatures:
-    """A constant, and √(2/M) cos(2π(zᵀω + β)) for M frequencies ω and phases β.
+    """Random Fourier features: a constant, and √(2/M) cos(2π(zᵀω + β)) for M frequencies ω and phases β.
 
     Attributes:
         frequencies: ω, in turns.
@@ -25,7 +53,7 @@ class FourierFeatures:
     phases: Float[np.ndarray, " M"]
 
     def __call__(self, inputs: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n features"]:
-        """The features of some inputs."""
+        """The Fourier features of some inputs."""
         result = np.empty((len(inputs), self.size))
         result[:, 0] = 1.0
         waves = result[:, 1:]
@@ -36,17 +64,17 @@ class FourierFeatures:
 
     @property
     def size(self) -> int:
-        """How many they are."""
+        """The number of Fourier features."""
         return len(self.phases) + 1
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """What `traced` needs beside the inputs."""
+        """Arrays that `traced` needs besides the inputs."""
         return self.frequencies, self.phases
 
     @staticmethod
     def traced(inputs: Any, frequencies: Any, phases: Any) -> Any:
-        """The same in JAX."""
+        """The Fourier features of some inputs, in JAX."""
         import jax.numpy as jnp
 
         turns = jnp.matmul(inputs, frequencies, precision="highest") + phases
@@ -56,7 +84,7 @@ class FourierFeatures:
 
 @dataclass(frozen=True, eq=False)
 class LandmarkFeatures:
-    """A constant, and exp(−factor ‖z − z_j‖²) for landmarks z_j.
+    """Features of landmarks: a constant, and exp(−factor ‖z − z_j‖²) for landmarks z_j.
 
     Attributes:
         landmarks: z_j.
@@ -67,24 +95,24 @@ class LandmarkFeatures:
     factor: float
 
     def __call__(self, inputs: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n features"]:
-        """The features of some inputs."""
+        """The landmarks' features of some inputs."""
         marks = self.landmarks
         squares = np.sum(inputs**2, axis=1)[:, None] + np.sum(marks**2, axis=1) - 2 * inputs @ marks.T
         return np.column_stack([np.ones(len(inputs)), np.exp(-self.factor * np.maximum(squares, 0.0))])
 
     @property
     def size(self) -> int:
-        """How many they are."""
+        """The number of landmarks' features."""
         return len(self.landmarks) + 1
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """What `traced` needs beside the inputs."""
+        """Arrays that `traced` needs besides the inputs."""
         return self.landmarks, np.asarray(self.factor)
 
     @staticmethod
     def traced(inputs: Any, landmarks: Any, factor: Any) -> Any:
-        """The same in JAX."""
+        """The landmarks' features of some inputs, in JAX."""
         import jax.numpy as jnp
 
         products = jnp.matmul(inputs, landmarks.T, precision="highest")

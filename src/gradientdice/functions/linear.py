@@ -1,4 +1,4 @@
-"""Features that the user supplies."""
+"""Features that the user supplies, and the memory that feature rows are written to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from jaxtyping import Float, Num
 
 from gradientdice.base.arrays import as_floats, is_usable, require_usable
 from gradientdice.base.errors import InputError, require_callable, require_count, require_flag
-from gradientdice.functions.row_memory import RowMemory
 from gradientdice.functions.rows import DenseRows
 from gradientdice.policies import SamplingPolicy, StatePolicy
 
@@ -18,9 +17,41 @@ RANK_TOLERANCE = 1e-10
 RESULT = "The feature function's result"
 
 
+class RowMemory:
+    """Memory for dense feature rows, which may be used again for the next ones.
+
+    New arrays of megabytes come from the system page by page, which takes longer than to write the features: whoever
+    asks for rows chunk by chunk, and is done with each before the next, gives the same memory for all.
+
+    Attributes:
+        after: the number of columns of zeros behind the features.
+    """
+
+    def __init__(self, after: int = 0) -> None:
+        self.after = after
+        self._kept = np.empty((0, 0))
+        self._spare = [np.empty((0, 0)), np.empty((0, 0))]
+
+    def rows(self, count: int, width: int) -> Float[np.ndarray, "count width"]:
+        """Rows of any content; those given before are lost."""
+        self._kept = _enough(self._kept, count, width)
+        return self._kept[:count]
+
+    def spare(self, number: int, shape: tuple[int, ...]) -> Float[np.ndarray, "count width"]:
+        """Memory of any content for one of two intermediate results; an earlier one of this number is lost."""
+        count, width = shape
+        self._spare[number] = _enough(self._spare[number], count, width)
+        return self._spare[number][:count]
+
+
+def _enough(memory: np.ndarray, count: int, width: int) -> np.ndarray:
+    """This memory, or new one if it is too small or of another width."""
+    return memory if memory.shape[1] == width and len(memory) >= count else np.empty((count, width))
+
+
 @dataclass(frozen=True, eq=False)
 class LinearFeatures:
-    """τ and f as linear functions of x(s,a).
+    """Linear functions τ and f of features x(s,a).
 
     Attributes:
         function: (states (n, …), actions (n, …)) -> (n, K) features.
@@ -52,20 +83,20 @@ class LinearFeatures:
         return RANK_TOLERANCE
 
     def unlogged_message(self, feature: int, count: int) -> str:
-        """What to say of the first of `count` features that the policy reaches and the log does not."""
+        """The refusal for the first of `count` features that the policy reaches and the log does not."""
         return (
             f"Feature {feature} is 0 in every logged row but not where the policy goes ({count} such features). "
             "Log more data, or leave the feature out."
         )
 
     def at(self, states: Num[np.ndarray, "n ..."], actions: Num[np.ndarray, "n ..."]) -> DenseRows:
-        """x(s,a)."""
+        """The features x(s,a)."""
         return DenseRows(self.written_at(states, actions, RowMemory()))
 
     def written_at(
         self, states: Num[np.ndarray, "n ..."], actions: Num[np.ndarray, "n ..."], memory: RowMemory
     ) -> Float[np.ndarray, "n K"]:
-        """x(s,a), in memory that somebody gives."""
+        """The features x(s,a), in memory that somebody gives."""
         features = self._result(states, actions)
         rows, place = self._places(features, memory)
         place[...] = features
@@ -74,7 +105,7 @@ class LinearFeatures:
         return rows
 
     def expected(self, states: Num[np.ndarray, "n ..."], policy: StatePolicy, rng: np.random.Generator) -> DenseRows:
-        """Σ_a π(a|s) x(s,a): exact for discrete actions, a mean of several draws for a sampler."""
+        """Expected features Σ_a π(a|s) x(s,a): exact for discrete actions, a mean of several draws for a sampler."""
         if isinstance(policy, SamplingPolicy):
             draws = policy.draws or self.draws
             total = np.asarray(sum(self.at(states, policy.sample(states, rng)).values for _ in range(draws)))
@@ -84,7 +115,7 @@ class LinearFeatures:
     def written_mean(
         self, states: Num[np.ndarray, "n ..."], shares: Float[np.ndarray, "n A"], memory: RowMemory
     ) -> Float[np.ndarray, "n K"]:
-        """Σ_a shares(s,a) x(s,a), in memory that somebody gives."""
+        """Mean features Σ_a shares(s,a) x(s,a), in memory that somebody gives."""
         rows = place = total = np.empty(0)
         last = shares.shape[1] - 1
         for action, share in enumerate(np.ascontiguousarray(shares.T)):
@@ -115,7 +146,7 @@ class LinearFeatures:
         return rows, rows[:, first : first + count]
 
     def _result(self, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
-        """What the function returns, as floats; it may be the function's own memory."""
+        """The function's result as floats; it may be the function's own memory."""
         features = as_floats(RESULT, self.function(states, actions), copy=False)
         if features.ndim != 2 or len(features) != len(states):
             raise InputError(

@@ -1,4 +1,4 @@
-"""Feature rows x(s,a), dense or sparse: what a function class hands to the moments and to the learners.
+"""Feature rows x(s,a), dense or sparse, which a function class hands to the moments and to the learners.
 
 Parameters carry the features on their first axis and, behind it, any number of axes of independent runs:
 values, gradients and updates then work on whole grids of runs with the runs as the fastest axis.
@@ -64,7 +64,7 @@ class SparseRows(NamedTuple):
         return self._weighted(params[self.indices]).sum(axis=1)
 
     def _predicted(self, params: np.ndarray) -> np.ndarray:
-        """The same in NumPy, which is slow in sums over a few entries."""
+        """Predictions for sparse rows in NumPy, which is slow in sums over a few entries."""
         total: Any = None
         for j in range(self.indices.shape[1]):
             entries = params[self.indices[:, j]]
@@ -187,7 +187,7 @@ def as_dense(product: Any) -> np.ndarray:
 
 
 def _block_product(left: BlockRows, right: BlockRows, weights: np.ndarray) -> np.ndarray:
-    """Block by block: only rows that have weight in a block are multiplied."""
+    """Product of block rows, block by block: only rows that have weight in a block are multiplied."""
     left_size, size, actions = left.base.shape[1], right.base.shape[1], right.weights.shape[1]
     product = np.zeros((left.width, right.width))
     for a in range(actions):

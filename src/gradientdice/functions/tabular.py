@@ -21,12 +21,12 @@ LONGEST_LIST = 1 << 22
 
 
 def looks_one_hot(values: np.ndarray) -> bool:
-    """Whether each row has a single 1 among zeros, in more than one column."""
+    """True if each row has a single 1 among zeros, in more than one column."""
     return values.shape[1] > 1 and bool(((values == 0) | (values == 1)).all() and (values.sum(axis=1) == 1).all())
 
 
 def require_discrete(actions: np.ndarray, count: int) -> None:
-    """An error unless these are numbers of a policy's actions."""
+    """Raise unless these are numbers of a policy's actions."""
     if actions.ndim == 2 and looks_one_hot(actions):
         raise InputError("actions look one-hot, with a column for each action: give actions.argmax(axis=1).")
     if actions.ndim != 1 or actions.dtype.kind not in "iu":
@@ -74,7 +74,7 @@ class Tabular:
 
     @property
     def num_features(self) -> int:
-        """S · A."""
+        """The number of pairs, S · A."""
         return self.num_states * self.num_actions
 
     @property
@@ -98,7 +98,7 @@ class Tabular:
         return SparseRows(indices.astype(np.int32), probabilities)
 
     def probabilities(self, states: Integer[np.ndarray, " n"], policy: StatePolicy) -> np.ndarray:
-        """π(·|s) at each state, or an error if the policy has other actions than the table."""
+        """The policy's probabilities at each state; raise if it has other actions than the table."""
         if isinstance(policy, SamplingPolicy):
             raise InputError("A tabular model needs action probabilities: use TabularPolicy or DiscretePolicy.")
         if policy.num_actions != self.num_actions:
@@ -106,7 +106,7 @@ class Tabular:
         return policy.probabilities_at(states)
 
     def unlogged_message(self, feature: int, count: int) -> str:
-        """What to say of the first of `count` pairs that the policy takes and the log does not contain."""
+        """The refusal for the first of `count` pairs that the policy takes and the log does not contain."""
         state, action = divmod(feature, self.num_actions)
         other = "" if self.stand_in else ", or give Tabular(…, stand_in=True), which uses the logged actions instead"
         return (
@@ -123,7 +123,7 @@ class Tabular:
 
     @staticmethod
     def check(name: str, values: np.ndarray, count: int) -> None:
-        """An error unless these are whole numbers below `count`."""
+        """Raise unless these are whole numbers below `count`."""
         if name == "actions" and values.ndim == 2 and looks_one_hot(values):
             raise InputError("actions look one-hot, with a column for each action: give actions.argmax(axis=1).")
         if values.ndim != 1 or values.dtype.kind not in "iu":
@@ -177,7 +177,7 @@ class LoggedTable:
 
     @property
     def rank_tolerance(self) -> float:
-        """As for the whole table."""
+        """Directions below this share of the largest are dropped by a solver, as for the whole table."""
         return self.table.rank_tolerance
 
     def index(self, states: Integer[np.ndarray, " n"]) -> Integer[np.ndarray, " n"]:
@@ -225,6 +225,6 @@ class LoggedTable:
         return SparseRows(np.maximum(features, 0).astype(np.int32), np.where(features < 0, 0.0, probabilities))
 
     def unlogged_message(self, feature: int, count: int) -> str:
-        """What to say of the first of `count` pairs that the policy takes and a part of the log does not contain."""
+        """The refusal for the first of `count` pairs that the policy takes and a part of the log does not contain."""
         place, action = np.argwhere(self.features == feature)[0]
         return self.table.unlogged_message(int(self.states[place]) * self.table.num_actions + int(action), count)

@@ -21,11 +21,8 @@ from gradientdice.mdp.benchmarks.model_win import (
 from gradientdice.mdp.benchmarks.mountain_car_graph import mountain_car, mountain_car_policies
 from gradientdice.mdp.benchmarks.page_rank import offline_page_rank, page_rank_policies, preferential_attachment
 from gradientdice.mdp.benchmarks.taxi import taxi_policies, taxi_world
-from gradientdice.mdp.clock import with_clock
-from gradientdice.mdp.finite import FiniteMDP
-from gradientdice.mdp.planning import mixed_with_uniform, optimal_q, softmax_policy
-from gradientdice.mdp.sparse import SparseMDP
-from gradientdice.mdp.tabular import TabularMDP
+from gradientdice.mdp.finite import FiniteMDP, SparseMDP, TabularMDP
+from gradientdice.mdp.planning import mixed_with_uniform, optimal_q, softmax_policy, with_clock
 
 __all__ = [
     "FiniteMDP",

@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Integer
 
 from gradientdice.base.errors import starts_missing
-from gradientdice.mdp.sparse import SparseMDP
-from gradientdice.mdp.stationary import closed_classes
+from gradientdice.mdp.finite import SparseMDP
+from gradientdice.mdp.markov_chains import closed_classes
 from gradientdice.problem.places import Places
 from gradientdice.problem.support import TableSupport, restricted_to_logged
 

@@ -10,7 +10,7 @@ from jaxtyping import Float, Integer
 from scipy.sparse import csr_array
 
 from gradientdice.log.transitions import Transitions
-from gradientdice.mdp.sparse import SparseMDP
+from gradientdice.mdp.finite import SparseMDP
 from gradientdice.problem.support import TableSupport
 
 

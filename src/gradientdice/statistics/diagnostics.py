@@ -8,13 +8,13 @@ from dataclasses import dataclass, fields
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.dice.solution import Solution
-from gradientdice.dice.stochastic.convergence import (
+from gradientdice.dice.optimality import (
     DRIFT_ALARM,
     DRIFT_CAUTION,
     UNSOLVED_ALARM,
     UNSOLVED_CAUTION,
 )
+from gradientdice.dice.solution import Solution
 from gradientdice.log.transitions import Transitions
 from gradientdice.statistics.checks import Check, Verdict, above, below, worst
 from gradientdice.statistics.evidence import Evidence

@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from gradientdice.base.cores import usable_cores
+from gradientdice.base.process import usable_cores
 from gradientdice.base.progress import working
 from gradientdice_studies.store import ResultStore
 

@@ -5,11 +5,10 @@ import numpy as np
 
 import gradientdice as gd
 from conftest import TARGET, UNIFORM, random_problem
-from gradientdice.dice.stochastic.cases import case_numbers
-from gradientdice.dice.stochastic.parts import Group
-from gradientdice.dice.stochastic.recorders import RatioError
-from gradientdice.dice.stochastic.setup import log_setup
+from gradientdice.dice.stochastic.primal_dual import case_numbers
+from gradientdice.dice.stochastic.setup import RatioError, log_setup
 from gradientdice.dice.stochastic.sources import MDPSource
+from gradientdice.dice.stochastic.training import Group
 
 
 def one_hot_log(n=3000, seed=0):

@@ -9,7 +9,7 @@ import pytest
 import gradientdice as gd
 from dice.stochastic.small import one_hot_log
 from gradientdice.dice.stochastic.fitted_q import FittedQ
-from gradientdice.dice.stochastic.network import predict
+from gradientdice.dice.stochastic.functions import predict
 from gradientdice.estimators.doubly_robust.networks import default_solver, neural_doubly_robust
 from gradientdice_studies.coverage.problems import problems
 from problems import known

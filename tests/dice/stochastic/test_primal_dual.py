@@ -8,8 +8,8 @@ import pytest
 
 import gradientdice as gd
 from dice.stochastic.small import boyan_source, one_hot_log, table_log
+from gradientdice.dice.stochastic.functions import LinearClass
 from gradientdice.dice.stochastic.learner import replay
-from gradientdice.dice.stochastic.linear import LinearClass
 from problems import known
 from reference import learners
 

@@ -8,9 +8,9 @@ import gradientdice as gd
 from conftest import random_problem
 from dice.stochastic.small import table_log
 from gradientdice.dice.optimality import SaddleProblem, maximise_concave
+from gradientdice.dice.stochastic.functions import LinearClass
 from gradientdice.dice.stochastic.learner import replay
-from gradientdice.dice.stochastic.linear import LinearClass
-from gradientdice.dice.stochastic.recorders import RatioError
+from gradientdice.dice.stochastic.setup import RatioError
 from gradientdice.dice.stochastic.sources import MDPSource
 
 

@@ -1,12 +1,22 @@
-"""What sources draw: the MDP's frequencies, a log's weights, and restarts at discount 1."""
+"""Draws of sources: the MDP's frequencies, a log's weights, restarts at discount 1, several steps at a time."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import gradientdice as gd
 from conftest import random_problem
-from gradientdice.dice.stochastic.network_source import Drawn, NetworkSource
-from gradientdice.dice.stochastic.sources import LogSource, MDPSource
+from gradientdice.dice.stochastic.sources import (
+    MOST_AT_ONCE,
+    Drawn,
+    LogSource,
+    MDPSource,
+    NetworkSource,
+    largest_divisor,
+    piece_length,
+    scan_steps,
+)
 from gradientdice.functions.rows import as_dense
 from gradientdice.problem.design import whole_design
 from gradientdice.problem.inputs import network_inputs
@@ -81,3 +91,25 @@ def test_a_block_of_draws_depends_on_its_first_step_alone(rng):
         )
         assert first.shape[0] == 10 and np.array_equal(first, again)
         assert not np.array_equal(first, later) and not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 12])
+def test_steps_are_taken_in_order_with_their_own_draws(size):
+    def step(carry, inputs):
+        time, drawn = inputs
+        return carry * 2 + time + 10 * drawn, None
+
+    def draw(start):
+        return (start + jnp.arange(size)) ** 2
+
+    expected = 1.0
+    for time in range(5, 17):
+        expected = expected * 2 + time + 10 * time**2
+    assert float(scan_steps(step, 1.0, draw, 5, (12, size))) == expected
+
+
+def test_a_piece_divides_the_block():
+    for length in (1, 7, 64, 97, 100, 500):
+        size = piece_length(length)
+        assert length % size == 0 and size <= MOST_AT_ONCE
+    np.testing.assert_array_equal([largest_divisor(6, 3), largest_divisor(3, 2), largest_divisor(30, 15)], [3, 1, 15])

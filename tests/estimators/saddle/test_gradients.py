@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.dice.stochastic.function_class import Players
-from gradientdice.dice.stochastic.linear import LinearClass
+from gradientdice.dice.stochastic.functions import LinearClass, Players
+from gradientdice.dice.stochastic.learner import first_iterate, update
 from gradientdice.dice.stochastic.plan import Plan
 from gradientdice.dice.stochastic.sources import Batch
-from gradientdice.dice.stochastic.update import first_iterate, update
 from gradientdice.functions.rows import DenseRows, SparseRows
 from reference import learners
 

@@ -7,7 +7,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.dice.stochastic.fitted_q import FittedQ, member_seeds
-from gradientdice.dice.stochastic.network_source import NetworkSource
+from gradientdice.dice.stochastic.sources import NetworkSource
 from gradientdice.estimators.doubly_robust.network_scores import mean_output, value_bounds
 from problems import known
 from reference.population import problem

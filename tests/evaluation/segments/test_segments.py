@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.mdp.tabular import TabularMDP
+from gradientdice.mdp.finite import TabularMDP
 from problems import known, ladder, leak, random_problem, rolled
 
 

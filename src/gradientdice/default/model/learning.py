@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from gradientdice.base.compiling import quickly_compiled
+from gradientdice.base.devices import shared_evenly
 from gradientdice.default.model.dynamics import Dynamics, Units
 from gradientdice.default.model.encoding import Encoding
 from gradientdice.default.model.ends import EndOdds, learn_ends, stacked_odds
@@ -17,7 +18,6 @@ from gradientdice.default.model.network import Network, closed_form_base, first_
 from gradientdice.default.model.noise import LocalNoise, NoisyRows, local_noise, noisy_numbers, stacked_noise
 from gradientdice.default.model.settings import ModelSettings
 from gradientdice.default.model.training import Samples, batches_of, train
-from gradientdice.dice.stochastic.devices import shared_evenly
 from gradientdice.problem.folds import Folds
 from gradientdice.problem.problem import Problem
 

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from gradientdice.base.compiling import on_processor
 from gradientdice.base.effort import Effort
 from gradientdice.base.errors import starts_missing
-from gradientdice.base.freed import give_back_freed_memory
+from gradientdice.base.process import give_back_freed_memory
 from gradientdice.default.kept import Kept
 from gradientdice.default.model.dynamics import Dynamics
 from gradientdice.default.model.encoding import Encoding

@@ -22,13 +22,11 @@ import numpy as np
 import optax
 from jax import lax
 
-from gradientdice.base.compiling import quick_options
+from gradientdice.base.compiling import PROGRAMS, quick_options
+from gradientdice.base.devices import advances_together, workers
 from gradientdice.base.progress import working
-from gradientdice.dice.stochastic.devices import advances_together, workers
-from gradientdice.dice.stochastic.network import Layers, apply, init_layers
-from gradientdice.dice.stochastic.network_source import NetworkSource
-from gradientdice.dice.stochastic.pieces import scan_steps
-from gradientdice.dice.stochastic.programs import PROGRAMS
+from gradientdice.dice.stochastic.functions import Layers, apply, init_layers
+from gradientdice.dice.stochastic.sources import NetworkSource, scan_steps
 from gradientdice.functions.mlp import MLP
 
 # What is left of the first error after all steps is about exp(−(1−γ) rate · steps), with the rate at which the copy
@@ -38,7 +36,7 @@ EXPONENT, LARGEST_RATE = 5.0, 0.5
 
 @dataclass(frozen=True)
 class FittedQ:
-    """How a Q-network is trained.
+    """Settings by which a Q-network is trained.
 
     Attributes:
         steps: the number of updates.
@@ -55,12 +53,12 @@ class FittedQ:
     bounded: bool = False
 
     def rate(self, discount: float) -> float:
-        """How fast the copy follows, so that the steps suffice for the horizon."""
+        """The rate at which the copy follows, so that the steps suffice for the horizon."""
         needed = EXPONENT / ((1 - discount) * self.steps)
         return max(self.least_rate, min(needed, LARGEST_RATE))
 
     def warning(self, discount: float) -> tuple[str, ...]:
-        """What to say where the steps do not suffice."""
+        """A warning where the steps do not suffice for the horizon; else nothing."""
         exponent = (1 - discount) * self.rate(discount) * self.steps
         if exponent > EXPONENT - 0.01:
             return ()

@@ -1,31 +1,46 @@
-"""The paper's stochastic learner: simultaneous gradient steps, descent for one player and ascent for the other."""
+"""The paper's stochastic learner: simultaneous gradient steps, descent for one player and ascent for the other.
+
+`PrimalDual` is the solver; below it are trained runs as `Solution`s and `Fit`s, and many cases (estimators with
+solvers) as groups that share a compiled program.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
 
 from gradientdice.base.errors import InputError, require_count, require_number
+from gradientdice.base.progress import working
+from gradientdice.dice.optimality import DRIFT_ALARM, UNSOLVED_ALARM, drift, unsolved_share
 from gradientdice.dice.saddle import SaddleObjective
-from gradientdice.dice.solution import Fit, Solution
-from gradientdice.dice.stochastic.averaging import ExponentialAverage
-from gradientdice.dice.stochastic.binding import hyper_parameters
-from gradientdice.dice.stochastic.fits import as_solution, learned_fit, train
-from gradientdice.dice.stochastic.function_class import FunctionClass
-from gradientdice.dice.stochastic.initial import Init, UniformInit, require_init
-from gradientdice.dice.stochastic.linear import LinearClass
-from gradientdice.dice.stochastic.parts import Group
-from gradientdice.dice.stochastic.plan import Plan
-from gradientdice.dice.stochastic.recorders import Recorder
-from gradientdice.dice.stochastic.schedules import Schedule, as_schedule
-from gradientdice.dice.stochastic.setup import Setup, log_setup
+from gradientdice.dice.solution import Curve, Fit, Solution, Status
+from gradientdice.dice.stochastic.functions import FunctionClass, Init, LinearClass, UniformInit, predict, require_init
+from gradientdice.dice.stochastic.plan import (
+    ExponentialAverage,
+    Plan,
+    Schedule,
+    as_schedule,
+    hyper_parameters,
+    settings_of,
+)
+from gradientdice.dice.stochastic.setup import Recorder, Setup, log_setup
 from gradientdice.dice.stochastic.sources import RowSource
+from gradientdice.dice.stochastic.training import Group, Outcome, collect, run_groups
+from gradientdice.functions.mlp import MLP
 from gradientdice.log.files.reading import as_path
 from gradientdice.problem.problem import Problem
 
 if TYPE_CHECKING:
     import optax
+
+
+NO_INTERVAL = "a stochastic solver gives no influence values, so there is no interval"
 
 
 @dataclass(frozen=True)
@@ -88,7 +103,7 @@ class PrimalDual:
             require_number("target_rate", self.target_rate, low=0, high=1, open_low=True)
 
     def plan(self, estimator: SaddleObjective, functions: FunctionClass) -> Plan:
-        """The static part of a run."""
+        """The static part of a run with this solver."""
         return Plan(
             estimator=estimator,
             schedule=as_schedule(self.learning_rate),
@@ -104,22 +119,151 @@ class PrimalDual:
         )
 
     def group(self, estimator: SaddleObjective, setup: Setup) -> Group:
-        """One estimator with this solver, on anything that a learner takes."""
+        """A group of one estimator with this solver, on anything that a learner takes."""
         plan = self.plan(estimator, setup.functions)
         return Group(plan, setup.source, setup.recorder, hyper_parameters([estimator], [plan.schedule]))
 
     def solve(self, estimator: SaddleObjective, source: RowSource, recorder: Recorder, *, seed: int = 0) -> Solution:
-        """One run with linear functions on any source of feature rows."""
+        """Train one run with linear functions on any source of feature rows."""
         group = self.group(estimator, Setup(LinearClass(source.num_features), source, recorder))
         return as_solution(group, train(group, [seed], self.checkpoint))
 
     def fit(self, estimator: SaddleObjective, problem: Problem) -> Fit:
-        """One run on a problem, recording the value estimate."""
+        """Train one run on a problem, recording the value estimate."""
         group = self.group(estimator, log_setup(problem, estimator.discount))
         outcome = train(group, [problem.seed], self.checkpoint, progress=problem.progress)
         return learned_fit(estimator, problem, group, outcome)
 
 
 def block_length(steps: int, record_every: int | None) -> int:
-    """Updates between two points of the learning curve; about a hundred points unless it is given."""
+    """The number of updates between two points of the learning curve; about a hundred points unless it is given."""
     return min(record_every or max(1, steps // 100), steps)
+
+
+def train(
+    group: Group, seeds: Sequence[int], checkpoint: Path | None = None, *, progress: bool | None = None
+) -> Outcome:
+    """Train all seeds of one group."""
+    return train_groups([group], seeds, checkpoint, progress=progress)[0]
+
+
+def train_groups(
+    groups: Sequence[Group], seeds: Sequence[int], checkpoint: Path | None = None, *, progress: bool | None = None
+) -> list[Outcome]:
+    """Train all seeds of some groups."""
+    total = sum(group.size * len(seeds) * sum(1 for _ in group.plan.blocks()) for group in groups)
+    with working("training ratios", total, progress) as advance:
+        figure = groups[0].recorder.names[0]
+
+        def watch(blocks: int, figures: np.ndarray) -> None:
+            advance(blocks, f"{figure} {np.median(figures[:, 0]):.5g}")
+
+        folder = None if checkpoint is None else Path(checkpoint)
+        return collect(run_groups(groups, seeds, checkpoint=folder, watch=watch))
+
+
+def as_solution(group: Group, outcome: Outcome, case: int = 0, seed: int = 0) -> Solution:
+    """One run's solution; the parameters of networks are flattened, layer after layer."""
+    plan, names = group.plan, group.recorder.names
+    players = jax.tree.map(lambda array: array[case, seed], outcome.players)
+    diverged_at, curve = int(outcome.diverged_at[case, seed]), outcome.curve[case, seed].astype(np.float64)
+    stats: dict[str, float] = {"steps": plan.steps}
+    if "mean_ratio" in names and plan.functions.records_start:
+        ratios = curve[:, names.index("mean_ratio")]
+        stats |= {"first_mean_ratio": float(ratios[0]), "last_mean_ratio": float(ratios[-1])}
+    if diverged_at >= 0:
+        stats["diverged_at"] = diverged_at
+    return Solution(
+        ratio_params=_flat(players.ratio),
+        critic_params=_flat(players.critic),
+        norm_multiplier=float(players.norm_multiplier),
+        status=Status.OK if diverged_at < 0 else Status.DIVERGED,
+        stats=stats,
+        curve=Curve(plan.record_steps(), curve[:, 0], names[0]),
+    )
+
+
+def linear_fit(estimator: SaddleObjective, problem: Problem, solution: Solution) -> Fit:
+    """The value and the ratio of learned parameters with linear functions."""
+    design, n = problem.design, len(problem.data)
+    ratio = np.asarray(estimator.ratio(design.current.predict(solution.ratio_params[:, None])[:, 0]))
+    # At discount 1 the absorbing state's own row, the last, is not part of the problem.
+    keep = slice(0, n) if estimator.discount == 1 else slice(None)
+    value, mean_ratio = (
+        float(np.average(column[keep], weights=design.weights[keep])) for column in (ratio * design.rewards, ratio)
+    )
+    own = problem.row_share(estimator.discount) * ratio[:n]
+    unsolved = unsolved_share(estimator, problem.moments, solution.ratio_params)
+    solution = judged(solution, problem.data.rewards, unsolved)
+    return Fit(value, mean_ratio, solution, own, note=f"{NO_INTERVAL}; the closed form gives one")
+
+
+def network_fit(estimator: SaddleObjective, problem: Problem, group: Group, outcome: Outcome) -> Fit:
+    """The value and the ratio of a trained network."""
+    layers = jax.tree.map(lambda array: array[0, 0], outcome.players.ratio)
+    ratio = np.asarray(estimator.ratio(predict(layers, problem.inputs.current[: len(problem.data)])))
+    value, mean_ratio = (float(figure) for figure in outcome.curve[0, 0, -1])
+    own = problem.row_share(estimator.discount) * ratio
+    solution = judged(as_solution(group, outcome), problem.data.rewards, None)
+    return Fit(value, mean_ratio, solution, own, note=f"{NO_INTERVAL}; without a solver there is one")
+
+
+def learned_fit(estimator: SaddleObjective, problem: Problem, group: Group, outcome: Outcome) -> Fit:
+    """One trained run on a problem, as its function class reads it."""
+    if isinstance(problem.functions, MLP):
+        return network_fit(estimator, problem, group, outcome)
+    return linear_fit(estimator, problem, as_solution(group, outcome))
+
+
+def judged(solution: Solution, rewards: Float[np.ndarray, " n"], unsolved: float | None) -> Solution:
+    """The solution with its distance from the end: exactly where that is known, else by the value's drift."""
+    moved = None if solution.curve is None or unsolved is not None else drift(solution.curve, rewards)
+    found = {"unsolved_share": unsolved, "drift": moved}
+    stats = solution.stats | {name: figure for name, figure in found.items() if figure is not None}
+    unfinished = (unsolved or 0.0) > UNSOLVED_ALARM or (moved or 0.0) > DRIFT_ALARM
+    status = Status.NOT_CONVERGED if solution.status.ok and unfinished else solution.status
+    return replace(solution, stats=stats, status=status)
+
+
+def _flat(params: Any) -> np.ndarray:
+    return np.concatenate([np.asarray(leaf, dtype=np.float64).ravel() for leaf in jax.tree.leaves(params)])
+
+
+Case = tuple[SaddleObjective, PrimalDual]
+
+
+def group_cases(
+    cases: Sequence[Case], functions: FunctionClass, *, split_average: bool = False
+) -> list[tuple[Plan, list[int]]]:
+    """Plans with the numbers of the cases that share each; average-reward cases apart if their data differ."""
+    found: dict[Any, tuple[Plan, list[int]]] = {}
+    for number, (estimator, solver) in enumerate(cases):
+        plan = solver.plan(estimator, functions).ridged(False)
+        key = plan.key(), split_average and estimator.discount == 1
+        found.setdefault(key, (plan, []))[1].append(number)
+    return [(plan.ridged(any(cases[n][0].ridge > 0 for n in numbers)), numbers) for plan, numbers in found.values()]
+
+
+def case_numbers(cases: Sequence[Case]) -> dict[str, np.ndarray]:
+    """The hyper-parameter arrays of a group."""
+    return hyper_parameters([e for e, _ in cases], [as_schedule(s.learning_rate) for _, s in cases])
+
+
+def describe(estimator: SaddleObjective, solver: PrimalDual) -> dict[str, Any]:
+    """Describe a case in plain words and numbers, one entry for each column."""
+    numbers = settings_of(estimator)
+    numbers = {**numbers, "discount": estimator.discount, "ridge": estimator.ridge}
+    schedule = as_schedule(solver.learning_rate)
+    return {
+        "estimator": type(estimator).__name__,
+        **{name: _plain(value) for name, value in numbers.items() if not name.startswith("_")},
+        "learning_rate": schedule.rate,
+        "schedule": type(schedule).__name__,
+        "steps": solver.steps,
+        "batch_size": solver.batch_size,
+        "init": repr(solver.init),
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (int, float)) else repr(value)

@@ -16,7 +16,7 @@ References:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -26,19 +26,13 @@ from gradientdice.base.errors import InputError, require_count, require_number
 from gradientdice.dice.closed_form import ClosedForm
 from gradientdice.dice.optimality import SaddleProblem
 from gradientdice.dice.saddle import QuadraticSaddle
-from gradientdice.dice.solution import Fit, Solution
-from gradientdice.dice.status import Status
-from gradientdice.dice.stochastic.averaging import StepWeightedAverage
-from gradientdice.dice.stochastic.fits import as_solution, linear_fit, train
-from gradientdice.dice.stochastic.initial import ConstantInit, Init, require_init
-from gradientdice.dice.stochastic.linear import LinearClass
-from gradientdice.dice.stochastic.parts import Group
-from gradientdice.dice.stochastic.plan import Plan
-from gradientdice.dice.stochastic.primal_dual import block_length
-from gradientdice.dice.stochastic.recorders import Recorder
-from gradientdice.dice.stochastic.schedules import Constant
-from gradientdice.dice.stochastic.setup import log_setup
+from gradientdice.dice.solution import Fit, Solution, Status
+from gradientdice.dice.stochastic.functions import ConstantInit, Init, LinearClass, require_init
+from gradientdice.dice.stochastic.plan import Constant, Plan, StepWeightedAverage
+from gradientdice.dice.stochastic.primal_dual import as_solution, block_length, linear_fit, train
+from gradientdice.dice.stochastic.setup import Recorder, log_setup
 from gradientdice.dice.stochastic.sources import RowSource
+from gradientdice.dice.stochastic.training import Group
 from gradientdice.functions.mlp import MLP
 from gradientdice.problem.moments import Moments
 from gradientdice.problem.problem import Problem
@@ -55,11 +49,11 @@ class Balls:
 
     @property
     def scale(self) -> float:
-        """M_*."""
+        """The scale M_* of the step size and of the bound."""
         return math.sqrt(2 * self.ratio_radius**2 * self.ratio_bound + 2 * self.critic_radius**2 * self.critic_bound)
 
     def step_size(self, steps: int, constant: float) -> float:
-        """α = 2c / (M_* √(5n))."""
+        """The analysed step size α = 2c / (M_* √(5n))."""
         return 2 * constant / (self.scale * math.sqrt(5 * steps))
 
     def error_bound(self, steps: int, constant: float, failure: float) -> float:
@@ -114,7 +108,7 @@ class ProjectedPrimalDual:
     def solve(
         self, estimator: Any, source: RowSource, recorder: Recorder, moments: Moments, *, seed: int = 0
     ) -> Solution:
-        """One run; its stats carry the step size, the radii, M_*, and the exact ε_opt of the answer."""
+        """Train one run; its stats carry the step size, the radii, M_*, and the exact ε_opt of the answer."""
         if not isinstance(estimator, QuadraticSaddle):
             raise InputError(f"Algorithm 1 is for GradientDICE, not {type(estimator).__name__}: use PrimalDual.")
         if math.isinf(estimator.norm_penalty):
@@ -136,12 +130,10 @@ class ProjectedPrimalDual:
             "optimality_gap": gap,
         }
         status = solution.status if inside or not solution.status.ok else Status.OUTSIDE_BALL
-        return Solution(
-            solution.ratio_params, solution.critic_params, solution.norm_multiplier, status, stats, solution.curve
-        )
+        return replace(solution, status=status, stats=stats)
 
     def group(self, estimator: Any, source: RowSource, recorder: Recorder, balls: Balls) -> Group:
-        """One estimator with this solver, in given balls."""
+        """A group of one estimator with this solver, in given balls."""
         plan = Plan(
             estimator=estimator,
             schedule=Constant(1.0),
@@ -156,7 +148,7 @@ class ProjectedPrimalDual:
         return Group(plan, source, recorder, self._numbers(estimator, balls))
 
     def fit(self, estimator: Any, problem: Problem) -> Fit:
-        """One run on a problem, recording the value estimate."""
+        """Train one projected run on a problem, recording the value estimate."""
         if isinstance(problem.functions, MLP):
             raise InputError("ProjectedPrimalDual is for tables and linear features: with networks use PrimalDual.")
         _, source, recorder = log_setup(problem, estimator.discount)
@@ -165,7 +157,7 @@ class ProjectedPrimalDual:
         return linear_fit(estimator, problem, solution)
 
     def _numbers(self, estimator: QuadraticSaddle, balls: Balls) -> dict[str, np.ndarray]:
-        """The numbers of one run."""
+        """The numbers of one projected run."""
         analysed = self.learning_rate is None
         rate = balls.step_size(self.steps, self.step_constant) if analysed else self.learning_rate
         numbers = {
@@ -184,7 +176,7 @@ class ProjectedPrimalDual:
 def _gradient_bounds(
     estimator: QuadraticSaddle, source: RowSource, ratio_radius: float, critic_radius: float, draws: int = 4096
 ) -> tuple[float, float]:
-    """C₁ and C₂, by the triangle inequality, from the second moments of x, Δ = x − γx' and x0 over some draws."""
+    """Bounds C₁ and C₂, by the triangle inequality, from second moments of x, Δ = x − γx' and x0 over some draws."""
     gamma, lam, xi = estimator.discount, estimator.norm_penalty, estimator.ridge
     batch = jax.tree.map(np.asarray, source.rows(source.sample(jax.random.key(0), draws)))
     x, following, initial = (_dense(rows, source.num_features) for rows in batch)

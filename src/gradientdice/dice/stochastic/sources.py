@@ -1,25 +1,31 @@
-"""Where a stochastic learner's transitions come from: fresh from a known MDP, or drawn from a log.
+"""Transitions for a stochastic learner: fresh from a known MDP, or drawn from a log, for tables, features and networks.
 
 A source draws for a whole block of steps at once, cheaply; it turns what it drew into a minibatch inside the step that
-uses it. Sources are pytrees of arrays, so that no data is baked into a compiled program. Those here draw numbers of
-rows; `network_source` has the one for networks.
+uses it. Sources are pytrees of arrays, so that no data is baked into a compiled program. `RowSource` draws numbers of
+rows; `NetworkSource` has a key for each step, and makes draws for a few steps at a time.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from numpy.typing import ArrayLike
 
 from gradientdice.base.errors import starts_missing
 from gradientdice.functions.rows import LearnerRows, Rows, SparseRows, plain, sparse_or_dense
 from gradientdice.mdp import TabularMDP
 from gradientdice.problem.design import Design
+from gradientdice.problem.inputs import NetworkInputs
+
+# A draw for so many steps costs each of them little; its numbers still fit into a core's own cache.
+MOST_AT_ONCE = 64
 
 
 class Batch(NamedTuple):
@@ -31,7 +37,7 @@ class Batch(NamedTuple):
 
 
 class Source(Protocol):
-    """What the learner draws from.
+    """Supplier of a learner's minibatches.
 
     Attributes:
         bytes_per_draw: the memory that a block's draws take for each transition of each seed.
@@ -40,15 +46,15 @@ class Source(Protocol):
     bytes_per_draw: ClassVar[int]
 
     def draw(self, seed: Any, start: Any, length: int, size: int) -> Any:
-        """What some steps of a block need, the first axis over steps; it depends on seed and steps alone."""
+        """Random numbers for some steps of a block, the first axis over steps; they depend on seed and steps alone."""
         ...
 
     def at_once(self, length: int) -> int:
-        """For how many of a block's steps to draw at a time."""
+        """The number of a block's steps to draw for at a time."""
         ...
 
     def batch(self, drawn: Any) -> Any:
-        """The minibatch of one step."""
+        """The minibatch of one step, from its draws."""
         ...
 
 
@@ -61,23 +67,23 @@ class RowSource(eqx.Module):
 
     @abstractmethod
     def sample(self, key: jax.Array, count: int) -> jax.Array:
-        """The numbers of some independent transitions: (count, 3)."""
+        """Row numbers of some independent transitions: (count, 3)."""
 
     @abstractmethod
     def rows(self, drawn: jax.Array) -> Batch:
         """The feature rows of some drawn numbers, (n, 3)."""
 
     def draw(self, seed: Any, start: Any, length: int, size: int) -> jax.Array:
-        """The numbers that the steps of a block use: (length, size, 3)."""
+        """Row numbers for the steps of a block: (length, size, 3)."""
         _, draw_key = seed_keys(seed)
         return self.sample(jax.random.fold_in(draw_key, start), length * size).reshape(length, size, 3)
 
     def at_once(self, length: int) -> int:
-        """For all of them."""
+        """The whole block: three row numbers per transition are little."""
         return length
 
     def batch(self, drawn: jax.Array) -> Batch:
-        """The feature rows of one step."""
+        """The feature rows of one step's draws."""
         return self.rows(drawn)
 
 
@@ -139,7 +145,7 @@ class LogSource(RowSource):
     following: LearnerRows
     initial: LearnerRows
     cumulative: Any  # of the weights, (n,), in units of 2⁻³²; None if all are equal
-    starts: Any  # the same of the initial states, (n0,)
+    starts: Any  # of the shares of the initial states, (n0,), likewise
     restarts: Any  # (n,) rows after which an episode restarts from an initial state; None if there are none
 
     @classmethod
@@ -165,9 +171,12 @@ class LogSource(RowSource):
     def sample(self, key: jax.Array, count: int) -> jax.Array:
         """The numbers of a transition, an initial state, and one more initial state for a restart: (count, 3)."""
         first, second = jax.random.split(key)
-        row = drawn_rows(first, (count,), len(self.current), self.cumulative)
         starts = drawn_rows(second, (count, 2), len(self.initial), self.starts)
-        return jnp.column_stack([row, starts])
+        return jnp.column_stack([self.transitions(first, count), starts])
+
+    def transitions(self, key: jax.Array, count: int) -> jax.Array:
+        """The numbers of some transitions: (count,)."""
+        return drawn_rows(key, (count,), len(self.current), self.cumulative)
 
     def rows(self, drawn: jax.Array) -> Batch:
         """The feature rows of some drawn numbers, (n, 3)."""
@@ -211,3 +220,143 @@ def _invert(cumulative: jax.Array, uniform: jax.Array) -> jax.Array:
 
 def _to_float32(rows: Rows) -> LearnerRows:
     return jax.tree.map(lambda x: jnp.asarray(x, dtype=jnp.int32 if x.dtype.kind in "iu" else jnp.float32), plain(rows))
+
+
+class Drawn(NamedTuple):
+    """Row numbers of a minibatch's transitions, initial states and actions: (B,) each; None where a log has no use."""
+
+    row: Any
+    start: Any
+    restart: Any  # the initial state that follows where an episode ended
+    actions: Any  # (3, B) which of the policy's draws at the next state, at the start and after a restart
+
+
+class Minibatch(NamedTuple):
+    """Inputs and weights of some transitions and as many initial states."""
+
+    row: Any
+    current: Any  # (B, d)
+    following: Any  # (B, m, d)
+    following_weights: Any  # (B, m)
+    initial: Any
+    initial_weights: Any
+
+
+class NetworkSource(eqx.Module):
+    """A log on the device, drawn with replacement in proportion to its weights."""
+
+    bytes_per_draw: ClassVar[int] = 0  # a piece of a block has few draws
+
+    current: Any  # (n, d)
+    following: Any  # (n, m, d)
+    following_weights: Any  # (n, m)
+    initial: Any  # (n0, m, d)
+    initial_weights: Any  # (n0, m)
+    starts: Any  # cumulative shares of the initial states, (n0,), in units of 2⁻³²; None if all are equal
+    rewards: Any  # (n,)
+    weights: Any  # (n,), which sum to 1
+    cumulative: Any  # of the weights, (n,), in units of 2⁻³²; None if all are equal
+    ended: Any  # (n,) rows whose next state is the absorbing one; None if there are none
+    restarts: Any  # (n,) rows after which an episode restarts; None if there are none
+    sampled: bool = eqx.field(static=True)
+
+    @classmethod
+    def create(cls, inputs: NetworkInputs, discount: float) -> NetworkSource:
+        """A log for a discount: at 1 ended episodes restart instead of being absorbed."""
+        restart = discount == 1 and (inputs.absorbing or inputs.restarts)
+        if inputs.initial is None and (discount < 1 or restart):
+            raise starts_missing(discount)
+        used = inputs.without_absorbing() if restart else inputs
+        weights = used.weights
+        initial = used.following[:1] if used.initial is None else used.initial
+        initial_weights = used.following_weights[:1] if used.initial_weights is None else used.initial_weights
+        return cls(
+            jnp.asarray(used.current),
+            jnp.asarray(used.following),
+            jnp.asarray(used.following_weights),
+            jnp.asarray(initial),
+            jnp.asarray(initial_weights),
+            None if used.start_shares is None else unequal_bits(used.start_shares),
+            jnp.asarray(used.rewards),
+            jnp.asarray(weights),
+            unequal_bits(weights),
+            jnp.asarray(used.ended) if used.absorbing else None,
+            jnp.asarray(used.ended) if restart else None,
+            used.sampled,
+        )
+
+    def draw(self, seed: Any, start: Any, length: int, size: int) -> Any:
+        """Draws for some steps of a block; those of a step depend on the seed and the step alone."""
+        key = jax.random.fold_in(jax.random.key(seed), 1)
+        return jax.vmap(lambda step: self.numbers(jax.random.fold_in(key, start + step), size))(jnp.arange(length))
+
+    def at_once(self, length: int) -> int:
+        """A few steps: the draws of a long block of large minibatches would take much memory."""
+        return piece_length(length)
+
+    def numbers(self, key: jax.Array, size: int) -> Drawn:
+        """The draws of one step, from its key."""
+        row_key, start_key, action_key = jax.random.split(key, 3)
+        row = drawn_rows(row_key, (size,), len(self.rewards), self.cumulative)
+        start, restart = drawn_rows(start_key, (2, size), len(self.initial), self.starts)
+        # Any one of the draws has the right distribution, and one pass of the critic is cheaper than several.
+        actions = jax.random.randint(action_key, (3, size), 0, self.following.shape[1]) if self.sampled else None
+        return Drawn(row, start, None if self.restarts is None else restart, actions)
+
+    def batch(self, drawn: Drawn) -> Minibatch:
+        """The minibatch of one step's draws."""
+        row, actions = drawn.row, (None, None, None) if drawn.actions is None else drawn.actions
+        following, following_weights = _taken(self.following, self.following_weights, row, actions[0])
+        initial, initial_weights = _taken(self.initial, self.initial_weights, drawn.start, actions[1])
+        if self.restarts is not None:
+            again, again_weights = _taken(self.initial, self.initial_weights, drawn.restart, actions[2])
+            ended = self.restarts[row]
+            following = jnp.where(ended[:, None, None], again, following)
+            following_weights = jnp.where(ended[:, None], again_weights, following_weights)
+        return Minibatch(row, self.current[row], following, following_weights, initial, initial_weights)
+
+
+def _taken(inputs: Any, weights: Any, rows: Any, actions: Any) -> tuple[Any, Any]:
+    """The inputs and weights of some rows: of all actions, or of one draw in each row."""
+    if actions is None:
+        return inputs[rows], weights[rows]
+    return inputs[rows, actions][:, None], jnp.ones((len(rows), 1))
+
+
+def piece_length(length: int) -> int:
+    """The number of a block's steps to draw for at a time, which divides the block."""
+    return largest_divisor(length, MOST_AT_ONCE)
+
+
+def largest_divisor(total: int, most: int) -> int:
+    """The largest divisor of a number that is at most so large."""
+    return next(size for size in range(min(total, most), 0, -1) if total % size == 0)
+
+
+def scan_steps(
+    step: Callable[[Any, tuple[Any, Any]], tuple[Any, None]],
+    carry: Any,
+    draw: Callable[[Any], Any],
+    first: Any,
+    sizes: tuple[int, int],
+) -> Any:
+    """The carry after a block of steps, whose random numbers are drawn for several steps at a time.
+
+    Small draws inside a step cost as much as a tenth of its arithmetic; one large draw for many steps costs next to
+    nothing, but takes memory for all of them.
+
+    Args:
+        step: from the carry and (the number of the step, what is drawn for it) to (the next carry, None).
+        carry: before the first step.
+        draw: from the number of a piece's first step to what its steps need, the first axis over steps.
+        first: the number of the first step.
+        sizes: how many steps there are, and how many of them a piece has.
+    """
+    length, size = sizes
+
+    def piece(carry: Any, start: Any) -> tuple[Any, None]:
+        return lax.scan(step, carry, (start + jnp.arange(size), draw(start)))[0], None
+
+    if size == length:
+        return piece(carry, first)[0]
+    return lax.scan(piece, carry, first + size * jnp.arange(length // size))[0]

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from gradientdice.dice.stochastic.network import Layers, predict
+from gradientdice.dice.stochastic.functions import Layers, predict
 from gradientdice.log.transitions import Transitions
 from gradientdice.problem.folds import Folds, counted_starts
 from gradientdice.problem.inputs import NetworkInputs

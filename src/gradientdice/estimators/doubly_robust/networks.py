@@ -14,12 +14,11 @@ import numpy as np
 
 from gradientdice.base.errors import require_count
 from gradientdice.dice.saddle import SaddleObjective
-from gradientdice.dice.stochastic.fits import as_solution, train_groups
 from gradientdice.dice.stochastic.fitted_q import FittedQ, member_seeds
-from gradientdice.dice.stochastic.network_source import NetworkSource
-from gradientdice.dice.stochastic.primal_dual import PrimalDual
-from gradientdice.dice.stochastic.schedules import Cosine
+from gradientdice.dice.stochastic.plan import Cosine
+from gradientdice.dice.stochastic.primal_dual import PrimalDual, as_solution, train_groups
 from gradientdice.dice.stochastic.setup import network_setup
+from gradientdice.dice.stochastic.sources import NetworkSource
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.doubly_robust.combine import combine
 from gradientdice.estimators.doubly_robust.network_scores import (

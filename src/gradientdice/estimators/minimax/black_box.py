@@ -29,10 +29,9 @@ from jaxtyping import Float
 
 from gradientdice.base.errors import require_flag, require_number, starts_missing
 from gradientdice.dice.hinge import HingeProblem, minimise
-from gradientdice.dice.least_squares import FactoredLeastSquares
+from gradientdice.dice.linear_systems import FactoredLeastSquares
 from gradientdice.dice.saddle import LeastSquares, Solver
-from gradientdice.dice.solution import Solution
-from gradientdice.dice.status import Status
+from gradientdice.dice.solution import Solution, Status
 from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.minimax.mwl import MWL
 from gradientdice.estimators.minimax.pairing import Pairing

@@ -10,7 +10,7 @@ import scipy.linalg
 
 from gradientdice.dice.closed_form import whitening
 from gradientdice.dice.hinge import HingeProblem, minimise
-from gradientdice.dice.status import Status
+from gradientdice.dice.solution import Status
 from gradientdice.estimators.minimax.mql import CONSTANT_OUTSIDE, without_constant
 from gradientdice.estimators.minimax.pairing import Pairing
 

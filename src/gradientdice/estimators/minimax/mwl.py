@@ -22,7 +22,7 @@ import numpy as np
 
 from gradientdice.base.errors import InputError, require_flag, require_number
 from gradientdice.dice.closed_form import whitening
-from gradientdice.dice.least_squares import FactoredLeastSquares
+from gradientdice.dice.linear_systems import FactoredLeastSquares
 from gradientdice.dice.saddle import LeastSquares, Solver
 from gradientdice.dice.solution import Solution
 from gradientdice.estimators.answer import Answer, Declares

@@ -10,8 +10,7 @@ from jaxtyping import Float
 
 from gradientdice.base.errors import InputError, require_count, require_number
 from gradientdice.dice.closed_form import whitening
-from gradientdice.dice.solution import Solution
-from gradientdice.dice.status import Status
+from gradientdice.dice.solution import Solution, Status
 from gradientdice.estimators.state_ratio.state_flow import StateFlow
 from gradientdice.functions.rows import LearnerRows, plain
 from gradientdice.problem.design import whole_design

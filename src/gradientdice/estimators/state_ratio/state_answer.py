@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from gradientdice.base.errors import InputError
 from gradientdice.dice.closed_form import whitening
-from gradientdice.dice.linear_equations import LinearEquations
+from gradientdice.dice.linear_systems import LinearEquations
 from gradientdice.dice.solution import Solution
 from gradientdice.estimators.answer import Answer
 from gradientdice.estimators.behavior import (

@@ -25,8 +25,7 @@ import numpy as np
 from gradientdice.base.errors import InputError, require_count, require_number
 from gradientdice.dice.closed_form import ClosedForm, whitening
 from gradientdice.dice.saddle import Solver
-from gradientdice.dice.solution import Solution
-from gradientdice.dice.status import Status
+from gradientdice.dice.solution import Solution, Status
 from gradientdice.estimators.answer import Answer, Declares
 from gradientdice.estimators.minimax.mql import CONSTANT_OUTSIDE
 from gradientdice.estimators.needs import require_needs
@@ -147,7 +146,7 @@ class FQE(Declares):
     def _networks(self, problem: Problem) -> Answer:
         """The mean of several networks, without an interval."""
         from gradientdice.dice.stochastic.fitted_q import FittedQ, member_seeds
-        from gradientdice.dice.stochastic.network_source import NetworkSource
+        from gradientdice.dice.stochastic.sources import NetworkSource
         from gradientdice.estimators.doubly_robust.network_scores import (
             average_reward,
             expected_output,

@@ -11,11 +11,9 @@ import numpy as np
 from jaxtyping import Float, Num
 
 from gradientdice.base.errors import InputError
-from gradientdice.dice.stochastic.feed import Feed
-from gradientdice.dice.stochastic.fits import NO_INTERVAL, as_solution, judged, train
-from gradientdice.dice.stochastic.network import predict
-from gradientdice.dice.stochastic.primal_dual import PrimalDual
-from gradientdice.dice.stochastic.scanned import scanned_setup
+from gradientdice.dice.stochastic.functions import predict
+from gradientdice.dice.stochastic.primal_dual import NO_INTERVAL, PrimalDual, as_solution, judged, train
+from gradientdice.dice.stochastic.setup import Feed, scanned_setup
 from gradientdice.estimators.answer import Answer
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import Intervals

@@ -17,8 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from gradientdice.base.checkpoint import load_checkpoint, save_checkpoint
-from gradientdice.base.cores import usable_cores
 from gradientdice.base.errors import InputError
+from gradientdice.base.process import usable_cores
 from gradientdice.base.progress import working
 from gradientdice.base.provenance import provenance
 from gradientdice.log.scanning.ahead import read_ahead

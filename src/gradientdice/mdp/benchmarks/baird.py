@@ -6,8 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from gradientdice.mdp.finite import require_mdp
-from gradientdice.mdp.tabular import TabularMDP
+from gradientdice.mdp.finite import TabularMDP, require_mdp
 
 DASHED, SOLID = 0, 1
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from gradientdice.base.arrays import as_floats, require_memory
 from gradientdice.base.errors import InputError, require_choice, require_count, require_finite
-from gradientdice.mdp.tabular import TabularMDP
+from gradientdice.mdp.finite import TabularMDP
 
 NUM_BOYAN_STATES = 13
 

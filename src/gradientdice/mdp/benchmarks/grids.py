@@ -12,9 +12,8 @@ from jaxtyping import Float
 
 from gradientdice.base.arrays import require_memory
 from gradientdice.base.errors import InputError, require_count, require_number
-from gradientdice.mdp.finite import require_mdp
+from gradientdice.mdp.finite import TabularMDP, require_mdp
 from gradientdice.mdp.planning import mixed_with_uniform, optimal_q, softmax_policy
-from gradientdice.mdp.tabular import TabularMDP
 
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 

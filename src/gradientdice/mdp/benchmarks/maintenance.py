@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gradientdice.base.errors import require_count, require_number
-from gradientdice.mdp.tabular import TabularMDP
+from gradientdice.mdp.finite import TabularMDP
 
 CONDITIONS, DEMANDS = 10, 2
 RUN, SERVICE, REPLACE = 0, 1, 2

@@ -8,9 +8,8 @@ from numpy.typing import ArrayLike
 
 from gradientdice.base.arrays import as_numbers
 from gradientdice.base.errors import InputError
-from gradientdice.mdp.clock import with_clock
-from gradientdice.mdp.finite import require_mdp
-from gradientdice.mdp.tabular import TabularMDP
+from gradientdice.mdp.finite import TabularMDP, require_mdp
+from gradientdice.mdp.planning import with_clock
 
 Policies = tuple[Float[np.ndarray, "S 2"], Float[np.ndarray, "S 2"]]
 
@@ -57,7 +56,7 @@ def model_fail_mdp() -> TabularMDP:
 
 
 def model_fail_observations(states: ArrayLike) -> Int[np.ndarray, " n"]:
-    """What is seen of ModelFail's states: always 0."""
+    """Observations of ModelFail's states: always 0."""
     seen = as_numbers("states", states)
     if seen.ndim != 1:
         raise InputError(f"states must have shape (n,), not {seen.shape}.")

@@ -7,8 +7,7 @@ from jaxtyping import Float
 
 from gradientdice.base.arrays import require_memory
 from gradientdice.base.errors import require_count
-from gradientdice.mdp.finite import require_mdp
-from gradientdice.mdp.tabular import TabularMDP
+from gradientdice.mdp.finite import TabularMDP, require_mdp
 
 LEFT_END, RIGHT_END, GOAL = -1.2, 0.6, 0.5
 TOP_SPEED = 0.07

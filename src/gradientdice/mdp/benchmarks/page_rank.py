@@ -8,8 +8,7 @@ from scipy.sparse import csr_array
 
 from gradientdice.base.arrays import require_memory, require_rng
 from gradientdice.base.errors import InputError, require_count, require_number
-from gradientdice.mdp.finite import require_mdp
-from gradientdice.mdp.sparse import SparseMDP
+from gradientdice.mdp.finite import SparseMDP, require_mdp
 
 
 def offline_page_rank(pages: int = 1000, links: int = 3, restart: float = 0.15, seed: int = 0) -> SparseMDP:

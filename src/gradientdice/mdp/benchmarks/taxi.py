@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.sparse import csr_array, identity, kron
 
+from gradientdice.mdp.finite import SparseMDP
 from gradientdice.mdp.planning import mixed_with_uniform, optimal_q, softmax_policy
-from gradientdice.mdp.sparse import SparseMDP
 
 SIDE, PATTERNS, STATUSES, ACTIONS = 5, 16, 5, 6
 EMPTY, PICK_UP, DROP_OFF = 4, 4, 5
@@ -72,7 +72,7 @@ def taxi_policies(mdp: SparseMDP) -> tuple[Float[np.ndarray, "2000 6"], Float[np
 
 
 def _passengers() -> Float[np.ndarray, "16 16"]:
-    """How the pattern of waiting passengers changes in a step; each corner goes its own way."""
+    """Transitions of the pattern of waiting passengers in a step; each corner goes its own way."""
     change = np.ones((1, 1))
     for arrival, departure in zip(ARRIVAL, DEPARTURE, strict=True):
         # The first corner is the lowest bit, so each further one goes in front.

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gradientdice.base.atomic import temporary_folder
-from gradientdice.base.cores import usable_cores
 from gradientdice.base.effort import Effort
 from gradientdice.base.errors import InputError, require_count, require_flag
+from gradientdice.base.process import usable_cores
 from gradientdice.functions import MLP, LinearFunctions
 from gradientdice.log.scanning.episodes import EpisodePass, OutOfOrder
 from gradientdice.log.scanning.log import ScannedLog, require_unchanged

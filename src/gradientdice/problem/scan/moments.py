@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float, Num
 
 from gradientdice.base.accelerator import closed_form_devices, may_have_devices
-from gradientdice.base.blas import one_blas_thread
 from gradientdice.base.errors import InputError
+from gradientdice.base.process import one_blas_thread
 from gradientdice.functions import MLP, FeatureMap, FittedKernel, LinearFeatures, LinearFunctions, Tabular
 from gradientdice.functions.device_features import DeviceFeatures
 from gradientdice.functions.kernel import unlogged_action_message

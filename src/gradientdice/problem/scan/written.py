@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradientdice.functions import LinearFeatures
-from gradientdice.functions.row_memory import RowMemory
+from gradientdice.functions.linear import RowMemory
 from gradientdice.functions.rows import DenseRows
 from gradientdice.log.transitions import Transitions
 from gradientdice.policies import DiscretePolicy, TabularPolicy

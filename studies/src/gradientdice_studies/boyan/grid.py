@@ -15,13 +15,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gradientdice.dice.stochastic.cases import case_numbers, group_cases
-from gradientdice.dice.stochastic.initial import ConstantInit, Init, UniformInit
-from gradientdice.dice.stochastic.linear import LinearClass
-from gradientdice.dice.stochastic.parts import Group
-from gradientdice.dice.stochastic.primal_dual import PrimalDual
-from gradientdice.dice.stochastic.recorders import RatioError
+from gradientdice.dice.stochastic.functions import ConstantInit, Init, LinearClass, UniformInit
+from gradientdice.dice.stochastic.primal_dual import PrimalDual, case_numbers, group_cases
+from gradientdice.dice.stochastic.setup import RatioError
 from gradientdice.dice.stochastic.sources import MDPSource
+from gradientdice.dice.stochastic.training import Group
 from gradientdice.estimators.saddle.dual_dice import DualDICE
 from gradientdice.estimators.saddle.gen_dice import GenDICE
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE

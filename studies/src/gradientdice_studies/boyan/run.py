@@ -13,15 +13,13 @@ import pandas as pd
 from gradientdice.base.progress import working
 from gradientdice.base.provenance import provenance
 from gradientdice.dice.closed_form import solve
-from gradientdice.dice.status import Status
-from gradientdice.dice.stochastic.grid import run_groups
-from gradientdice.dice.stochastic.initial import UniformInit
+from gradientdice.dice.solution import Status
+from gradientdice.dice.stochastic.functions import LinearClass, UniformInit
 from gradientdice.dice.stochastic.learner import replay
-from gradientdice.dice.stochastic.linear import LinearClass
 from gradientdice.dice.stochastic.plan import Plan
 from gradientdice.dice.stochastic.primal_dual import PrimalDual
 from gradientdice.dice.stochastic.sources import MDPSource
-from gradientdice.dice.stochastic.training import Outcome
+from gradientdice.dice.stochastic.training import Outcome, run_groups
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
 from gradientdice.problem.moments import Moments
 from gradientdice_studies.boyan.grid import (

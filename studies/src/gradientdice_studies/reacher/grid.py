@@ -11,12 +11,9 @@ from itertools import product
 
 import numpy as np
 
-from gradientdice.dice.stochastic.cases import Case, case_numbers
-from gradientdice.dice.stochastic.grid import collect, run_groups
-from gradientdice.dice.stochastic.parts import Group
-from gradientdice.dice.stochastic.primal_dual import PrimalDual
+from gradientdice.dice.stochastic.primal_dual import Case, PrimalDual, case_numbers
 from gradientdice.dice.stochastic.setup import Setup, network_setup
-from gradientdice.dice.stochastic.training import Outcome
+from gradientdice.dice.stochastic.training import Group, Outcome, collect, run_groups
 from gradientdice.estimators.saddle.dual_dice import DualDICE
 from gradientdice.estimators.saddle.gen_dice import GenDICE
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
+from gradientdice.dice.optimality import drift, unsolved_share
 from gradientdice.dice.solution import Curve
-from gradientdice.dice.stochastic.convergence import drift, unsolved_share
 from problems import known
 
 

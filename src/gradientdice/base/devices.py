@@ -1,4 +1,4 @@
-"""Where runs are computed: how many at a time, how they are shared among devices, and how much memory they may take."""
+"""Cores and devices for many training runs: how many runs at a time, on which devices, in how much memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from gradientdice.base.cores import usable_cores
+from gradientdice.base.process import usable_cores
 
 CPU_BYTES = 1 << 30
 ACCELERATOR_BYTES = 32 << 30
@@ -17,7 +17,7 @@ ACCELERATOR_THREADS = 3  # they compile different programs side by side
 
 
 class Workers(NamedTuple):
-    """How the parts of a grid are worked on.
+    """Threads, memory and devices for the parts of a grid.
 
     Attributes:
         threads: how many parts are in work at a time.
@@ -44,7 +44,7 @@ def workers(max_bytes: int | None) -> Workers:
 
 
 def advances_together() -> bool:
-    """Whether runs with draws of their own advance together, as suits an accelerator, or one after the other.
+    """True if runs with draws of their own advance together, as suits an accelerator, not one after the other.
 
     On a CPU one after the other is faster: its libraries are not made for small products of many networks at a time.
     """

@@ -8,13 +8,11 @@ import pytest
 import gradientdice as gd
 from dice.stochastic.small import boyan_source
 from gradientdice.dice.saddle import Terms
-from gradientdice.dice.stochastic.fits import train
-from gradientdice.dice.stochastic.function_class import Players
-from gradientdice.dice.stochastic.learner import replay
-from gradientdice.dice.stochastic.linear import LinearClass
+from gradientdice.dice.stochastic.functions import LinearClass, Players
+from gradientdice.dice.stochastic.learner import first_iterate, replay, update
+from gradientdice.dice.stochastic.primal_dual import train
 from gradientdice.dice.stochastic.setup import network_setup
 from gradientdice.dice.stochastic.sources import Batch
-from gradientdice.dice.stochastic.update import first_iterate, update
 from gradientdice.functions.rows import DenseRows
 from gradientdice.problem.inputs import network_inputs
 from problems import known

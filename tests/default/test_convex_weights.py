@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gradientdice.dice.simplex import convex_weights
+from gradientdice.default.value_candidates import convex_weights
 
 
 @pytest.mark.parametrize("seed", range(5))
