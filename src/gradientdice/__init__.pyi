@@ -43,7 +43,7 @@ from .evaluation.segments.segments import segments as segments
 from .statistics.intervals import BootstrapInterval as BootstrapInterval
 from .statistics.intervals import EmpiricalLikelihood as EmpiricalLikelihood
 from .statistics.intervals import NormalInterval as NormalInterval
-from .statistics.skew_interval import SkewInterval as SkewInterval
+from .statistics.intervals import SkewInterval as SkewInterval
 from .problem.moments import Moments as Moments
 from .problem.problem import Problem as Problem
 from .policies import DiscretePolicy as DiscretePolicy

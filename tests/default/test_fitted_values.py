@@ -13,7 +13,7 @@ from gradientdice.default.search import search_functions
 from gradientdice.dice.stochastic.fitted_q import FittedQ, member_seeds
 from gradientdice.estimators.doubly_robust.network_scores import scored_q, value_bounds
 from gradientdice.problem.inputs import network_inputs
-from gradientdice.statistics.scores import HeldOutQ
+from gradientdice.statistics.influence import HeldOutQ
 from problems import known
 
 GAMMA = 0.8

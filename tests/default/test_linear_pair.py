@@ -11,7 +11,7 @@ from gradientdice.default.learners import Learners
 from gradientdice.default.linear_pair import LinearPair, linear_pair, predictions
 from gradientdice.default.ridge_scores import ridge_scores
 from gradientdice.default.search import RIDGES, FunctionSearch, search_functions
-from gradientdice.statistics.scores import HeldOutQ
+from gradientdice.statistics.influence import HeldOutQ
 from problems import known
 
 RNG = np.random.default_rng(0)

@@ -12,8 +12,8 @@ from gradientdice.default.allowance import SPREAD
 from gradientdice.default.learners import Learners
 from gradientdice.default.model import values
 from gradientdice.default.search import mixed_features, search_functions
+from gradientdice.statistics.influence import HeldOutQ
 from gradientdice.statistics.intervals import independent_shares
-from gradientdice.statistics.scores import HeldOutQ
 from gradientdice_studies.traps.drift import Drift
 from problems import known, linear_gaussian, made
 

@@ -7,7 +7,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.statistics.checks import Verdict
-from gradientdice.statistics.copied import copied_rows
+from gradientdice.statistics.log_tests import copied_rows
 from problems import known, linear_gaussian, loop, random_problem, rolled, take
 
 

@@ -8,7 +8,7 @@ from gradientdice.functions.rows import BlockRows
 from gradientdice.problem.folds import Folds
 from gradientdice.statistics import bellman
 from gradientdice.statistics.bellman import KernelBellmanLoss
-from gradientdice.statistics.scores import HeldOut
+from gradientdice.statistics.influence import HeldOut
 from problems import linear_gaussian, random_problem, take
 
 

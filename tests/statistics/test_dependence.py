@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gradientdice.statistics.dependence import DRAWS, dependence, normal_scores
+from gradientdice.statistics.past import DRAWS, dependence, normal_scores
 
 
 def test_sums_of_squares_become_normal_scores():

@@ -124,7 +124,7 @@ def test_vector_actions_are_shown_by_their_means():
 def test_the_value_is_what_q_says_and_the_correction():
     """Doubly robust: (1−γ) E[V] of the initial states and the correction, here put together from a Q of 0."""
     from gradientdice.estimators.doubly_robust.combine import combine
-    from gradientdice.statistics.scores import HeldOut
+    from gradientdice.statistics.influence import HeldOut
 
     log = gd.Transitions([[0.0], [1.0]], [0, 1], [1.0, 3.0], [[1.0], [0.0]], initial_states=[[0.0], [1.0]])
     scores = HeldOut(np.array([0.5, 1.5]), log.rewards, np.zeros(2), np.array([2.0, 4.0]))

@@ -7,7 +7,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.log.split import some_rows
-from gradientdice.statistics.gaps import gap_check
+from gradientdice.statistics.log_tests import gap_check
 from problems import known
 
 

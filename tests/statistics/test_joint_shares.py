@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.statistics.intervals import standard_error
-from gradientdice.statistics.joint_shares import NOTHING, JointShares, JointSums
+from gradientdice.statistics.intervals import SkewInterval, standard_error
 from gradientdice.statistics.room import Room
+from gradientdice.statistics.shares import NOTHING, JointShares, JointSums
 from gradientdice.statistics.simultaneous import covariance
-from gradientdice.statistics.skew_interval import SkewInterval
 from gradientdice.statistics.sources import ErrorSources, SummedSources
 
 RNG = np.random.default_rng(0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.statistics.movement import movements
+from gradientdice.statistics.footprint import movements
 
 
 def test_coordinates_move_by_their_weighted_means(rng):

@@ -5,7 +5,7 @@ import pytest
 
 import gradientdice as gd
 from gradientdice.statistics.checks import Verdict
-from gradientdice.statistics.recorded_ends import dropped_rows_check, unrecorded_ends, unrecorded_ends_check
+from gradientdice.statistics.log_tests import dropped_rows_check, unrecorded_ends, unrecorded_ends_check
 from problems import known
 
 UNRECORDED, DROPPED = "ends that are not recorded", "rewards of rows that were dropped"

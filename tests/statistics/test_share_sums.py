@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import gradientdice as gd
-from gradientdice.statistics.intervals import degrees_of_freedom, standard_error
-from gradientdice.statistics.share_sums import ShareSums
-from gradientdice.statistics.tails import largest_skewness, skewness, tail_check
+from gradientdice.statistics.intervals import degrees_of_freedom, largest_skewness, skewness, standard_error, tail_check
+from gradientdice.statistics.shares import ShareSums
 
 UNIT = 2.0**-9
 

@@ -1,7 +1,7 @@
 import numpy as np
 
 import gradientdice as gd
-from gradientdice.statistics.state_map import CELLS, state_map
+from gradientdice.statistics.footprint import CELLS, state_map
 
 
 def log_of(states):

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse import csr_array
 
-from gradientdice.statistics.dependence import group_scores
+from gradientdice.statistics.past import group_scores
 from gradientdice.statistics.table_history import Stacked, TableChange
 
 

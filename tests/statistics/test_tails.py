@@ -6,8 +6,7 @@ from scipy import stats
 
 import gradientdice as gd
 from gradientdice.statistics.checks import Verdict
-from gradientdice.statistics.intervals import standard_error
-from gradientdice.statistics.tails import FEW, SKEWED, largest_skewness, skewness, tail_check
+from gradientdice.statistics.intervals import FEW, SKEWED, largest_skewness, skewness, standard_error, tail_check
 
 
 def shares_of(sample):

@@ -6,7 +6,7 @@ import pytest
 import gradientdice as gd
 from gradientdice.statistics.behavior import BehaviorValue
 from gradientdice.statistics.possible import PossibleRange
-from gradientdice.statistics.width import width_checks
+from gradientdice.statistics.units import width_checks
 
 DEVIATION = 2.0  # of the rewards 0, 0, 4 and 4
 POSSIBLE = PossibleRange(0.0, 4.0)

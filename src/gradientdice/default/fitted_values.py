@@ -18,7 +18,7 @@ from gradientdice.functions.mlp import MLP
 from gradientdice.problem.folds import Folds
 from gradientdice.problem.inputs import NetworkInputs, network_inputs
 from gradientdice.problem.problem import Problem, num_actions_of
-from gradientdice.statistics.scores import HeldOutQ
+from gradientdice.statistics.influence import HeldOutQ
 
 # Networks per fold, and the steps of their training; for each of several policies there is less of both.
 MEMBERS, STEPS = 2, 10_000

@@ -13,7 +13,7 @@ from gradientdice.default.model.needs import can_simulate
 from gradientdice.default.value_candidates import SimulatedValues
 from gradientdice.problem.folds import Folds
 from gradientdice.problem.problem import Problem
-from gradientdice.statistics.scores import HeldOutQ
+from gradientdice.statistics.influence import HeldOutQ
 
 
 class Simulation(Protocol):

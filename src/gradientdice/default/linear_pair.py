@@ -21,7 +21,7 @@ from gradientdice.functions.rows import Rows, add_product
 from gradientdice.problem.design import Design
 from gradientdice.problem.moments import weighted_sum
 from gradientdice.problem.stream import LogDesign
-from gradientdice.statistics.scores import HeldOutQ
+from gradientdice.statistics.influence import HeldOutQ
 
 # A network's Q is fitted to so many rows for each feature: more change the fit by less than the features leave out.
 ROWS_PER_FEATURE = 20

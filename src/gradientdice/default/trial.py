@@ -26,10 +26,9 @@ from gradientdice.functions.kernel import RandomFourier
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.bellman import BellmanForms
 from gradientdice.statistics.evidence import Evidence
-from gradientdice.statistics.influence import Influence
+from gradientdice.statistics.influence import HeldOut, Influence
 from gradientdice.statistics.intervals import independent_shares, standard_error
 from gradientdice.statistics.room import between_answers
-from gradientdice.statistics.scores import HeldOut
 
 # At discount 1 a model answers alone if at most this share of its steps would have left the log's range. On the logs
 # named in `allowance.py` it is below 0.1 where the model is right (cart-pole, pendulum and four of five logs of

@@ -24,7 +24,7 @@ from gradientdice.default.ridge_scores import RidgeScores
 from gradientdice.log.transitions import Transitions
 from gradientdice.problem.folds import Folds
 from gradientdice.statistics.bellman import BellmanForms
-from gradientdice.statistics.scores import HeldOut, HeldOutQ
+from gradientdice.statistics.influence import HeldOut, HeldOutQ
 
 # S. On logs of 2,000 rows of pendulum, CartPole, MountainCar and linear systems 5 has smaller errors than 1.5 or 30.
 RATIO_ERROR = 5.0

@@ -8,8 +8,8 @@ from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.evaluation.interval import ErrorShares
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.checks import Check
+from gradientdice.statistics.intervals import tail_check
 from gradientdice.statistics.log_tests import LogTests
-from gradientdice.statistics.tails import tail_check
 from gradientdice.statistics.units import starts_check, units_check
 from gradientdice.statistics.unlogged import once_logged
 

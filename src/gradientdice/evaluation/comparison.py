@@ -14,7 +14,7 @@ from gradientdice.estimators.doubly_robust.cross_fit import cross_fit
 from gradientdice.estimators.saddle.estimator import linear_form, objective_of
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.problem.problem import Problem
-from gradientdice.statistics.scores import HeldOut
+from gradientdice.statistics.influence import HeldOut
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,11 +21,10 @@ from gradientdice.evaluation.shown import shown
 from gradientdice.statistics.behavior import BehaviorValue
 from gradientdice.statistics.checks import Check, Verdict, reasons, worst
 from gradientdice.statistics.diagnostics import Diagnostics
-from gradientdice.statistics.footprint import Footprint
+from gradientdice.statistics.footprint import Footprint, Movement
 from gradientdice.statistics.influence import Influence
-from gradientdice.statistics.movement import Movement
 from gradientdice.statistics.possible import PossibleRange
-from gradientdice.statistics.share_sums import EachShare
+from gradientdice.statistics.shares import EachShare
 from gradientdice.statistics.sources import ErrorSources, Sources
 
 if TYPE_CHECKING:

@@ -34,8 +34,7 @@ from gradientdice.policies import Policy
 from gradientdice.problem.entrance import explained_starts
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.scan.asked import as_asked
-from gradientdice.statistics.intervals import IntervalMethod, require_confidence, require_method
-from gradientdice.statistics.skew_interval import SkewInterval
+from gradientdice.statistics.intervals import IntervalMethod, SkewInterval, require_confidence, require_method
 
 
 class _Options(TypedDict, total=False):

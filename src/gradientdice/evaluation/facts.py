@@ -12,8 +12,7 @@ from gradientdice.problem.problem import Problem
 from gradientdice.statistics.behavior import BehaviorValue
 from gradientdice.statistics.checks import Check
 from gradientdice.statistics.diagnostics import Diagnostics, diagnose
-from gradientdice.statistics.footprint import Footprint, footprint
-from gradientdice.statistics.movement import Movement, movements
+from gradientdice.statistics.footprint import Footprint, Movement, footprint, movements
 from gradientdice.statistics.possible import PossibleRange
 
 

@@ -22,13 +22,12 @@ from gradientdice.evaluation.interval import (
     whole_interval,
 )
 from gradientdice.problem.problem import Problem
+from gradientdice.statistics.bellman import bellman_misfit
 from gradientdice.statistics.checks import Check
 from gradientdice.statistics.evidence import Evidence
 from gradientdice.statistics.log_tests import LogTests
-from gradientdice.statistics.misfit import bellman_misfit
-from gradientdice.statistics.units import alike_starts
+from gradientdice.statistics.units import alike_starts, width_checks
 from gradientdice.statistics.unlogged import UnloggedError, unseen_outcomes
-from gradientdice.statistics.width import width_checks
 
 NO_INTERVAL = "there are no influence values, and so no interval; what would help: compare"
 

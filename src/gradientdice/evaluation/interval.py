@@ -20,14 +20,12 @@ from gradientdice.default.search import FunctionSearch
 from gradientdice.estimators.answer import Answer
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.influence import Influence
-from gradientdice.statistics.intervals import IntervalMethod, standard_error
+from gradientdice.statistics.intervals import IntervalMethod, SkewInterval, skewness, standard_error
 from gradientdice.statistics.log_tests import LogTests
 from gradientdice.statistics.room import Room, UnseenStarts, margin
-from gradientdice.statistics.share_sums import Samples
-from gradientdice.statistics.skew_interval import SkewInterval
+from gradientdice.statistics.shares import Samples
 from gradientdice.statistics.small_samples import interval_shares
 from gradientdice.statistics.sources import ErrorSources, Sources
-from gradientdice.statistics.tails import skewness
 from gradientdice.statistics.units import alike_starts, unseen_starts
 from gradientdice.statistics.unlogged import unseen_outcomes
 

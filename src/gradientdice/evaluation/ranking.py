@@ -14,9 +14,8 @@ from gradientdice.evaluation.difference import Compared, Difference, difference
 from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.interval import whole_interval
 from gradientdice.evaluation.shown import shown
-from gradientdice.statistics.best import best_probabilities, best_set
 from gradientdice.statistics.checks import Verdict, because, named_reasons, worst_verdict
-from gradientdice.statistics.simultaneous import joint_confidence
+from gradientdice.statistics.simultaneous import best_probabilities, best_set, joint_confidence
 from gradientdice.statistics.sources import Sources
 
 if TYPE_CHECKING:

@@ -20,9 +20,7 @@ from gradientdice.report.plots import (
     value_figure,
 )
 from gradientdice.report.theme import inline_svg
-from gradientdice.statistics.footprint import Footprint, Profile
-from gradientdice.statistics.movement import Movement
-from gradientdice.statistics.state_map import StateMap
+from gradientdice.statistics.footprint import Footprint, Movement, Profile, StateMap
 
 # A correction of a smaller part of the standard error is not shown.
 SMALL_CORRECTION = 0.05

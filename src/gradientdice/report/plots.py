@@ -20,9 +20,7 @@ from gradientdice.report.drawings import (
     draw_shares,
 )
 from gradientdice.report.theme import ACCENT, PANEL_SIZE, SOFT, NotebookFigure, styled
-from gradientdice.statistics.footprint import Profile
-from gradientdice.statistics.movement import Movement
-from gradientdice.statistics.state_map import StateMap
+from gradientdice.statistics.footprint import Movement, Profile, StateMap
 
 
 def estimate_figure(estimate: Estimate) -> Figure:

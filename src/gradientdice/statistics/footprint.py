@@ -1,15 +1,17 @@
-"""Where an answer comes from: which rows carry it, when in the episodes, where in the log, with which actions.
+"""Origin of an answer: rows that carry it, times in the episodes, places in the log, and where the policy goes.
 
-Everything is gathered into a few dozen bins, so that an estimate can show it without holding the log. Mass is
-weight · τ, the row's share in the target's distribution. A row's share in the error is its squared influence value:
-with right functions the influence values of an episode's rows are uncorrelated, so that these squares add up to the
-variance. What the policy does is not read off the logged actions, but off its own probabilities in the states that it
-visits (`policy_actions.py`).
+Movements set the target's mass in each state beside the log's, or the means of the coordinates; the state map does so
+on the two coordinates that tell them apart best. Everything is gathered into a few dozen bins, so that an estimate can
+show it without holding the log. Mass is weight · τ, the row's share in the target's distribution. A row's share in the
+error is its squared influence value: with right functions the influence values of an episode's rows are uncorrelated,
+so that these squares add up to the variance. Actions are the policy's own in the states that it visits
+(`policy_actions.py`), not logged actions.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -17,9 +19,145 @@ from jaxtyping import Float, Int
 from gradientdice.log.transitions import Transitions
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.influence import Influence
-from gradientdice.statistics.movement import Kind, Movement, mean_movements, word
 from gradientdice.statistics.policy_actions import PolicyActions, are_discrete, policy_actions
-from gradientdice.statistics.state_map import StateMap, state_map
+
+Kind = Literal["state", "action"]
+MOST = 10
+MOST_COORDINATES = 20
+
+
+@dataclass(frozen=True)
+class Movement:
+    """One place: a state of a table, or a coordinate of a vector state.
+
+    Attributes:
+        where: its name.
+        logged: the share of the log there, or the coordinate's mean in the log.
+        target: the same under the target policy.
+    """
+
+    where: str
+    logged: float
+    target: float
+
+
+def movements(
+    data: Transitions, ratio: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]
+) -> tuple[Movement, ...]:
+    """The states whose share changes most, or every coordinate's mean (the first twenty)."""
+    logged = weights / weights.sum()
+    mass = weights * ratio
+    target = mass / mass.sum() if mass.sum() != 0 else mass
+    if data.states.ndim == 2:
+        return mean_movements(
+            "state", data.state_columns, np.stack([logged, target]) @ data.states[:, :MOST_COORDINATES]
+        )
+    states, index = np.unique(data.states, return_inverse=True)
+    before, after = np.bincount(index, weights=logged), np.bincount(index, weights=target)
+    order = np.argsort(-np.abs(after - before))[:MOST]
+    return tuple(Movement(word(data, "state", states[k]), float(before[k]), float(after[k])) for k in order)
+
+
+def mean_movements(kind: Kind, names: tuple[str, ...] | None, means: Float[np.ndarray, "2 d"]) -> tuple[Movement, ...]:
+    """Each coordinate's mean, in the log (the first row of `means`) and under the target (the second)."""
+    return tuple(
+        Movement(f"{coordinate(kind, names, k)}, mean", float(before), float(after))
+        for k, (before, after) in enumerate(means.T)
+    )
+
+
+def word(data: Transitions, kind: Kind, code: object) -> str:
+    """What a state or an action is called: the log's own word where it has any, else its number."""
+    names, columns = (
+        (data.state_names, data.state_columns) if kind == "state" else (data.action_names, data.action_columns)
+    )
+    if names is not None:
+        return names[int(cast(int, code))]
+    return f"{kind if columns is None else columns[0]} {code}"
+
+
+def coordinate(kind: Kind, names: tuple[str, ...] | None, number: int) -> str:
+    """What a number of a vector is called: as the log's column, where its name is known."""
+    return f"{kind}[{number}]" if names is None else names[number]
+
+
+CELLS = 24
+# The outermost rows to each side are gathered at the map's border, so that one far outlier does not shrink the rest.
+OUTER = 0.002
+
+
+@dataclass(frozen=True, eq=False)
+class StateMap:
+    """Shares of the log and of the target's mass over cells of one or two coordinates of the state.
+
+    Attributes:
+        columns: which coordinates, one or two.
+        names: what they are called.
+        edges: (b + 1,) of the cells, for each coordinate.
+        logged: (b,) or (b, b) the share of the log in each cell.
+        target: the same of the target's mass.
+    """
+
+    columns: tuple[int, ...]
+    names: tuple[str, ...]
+    edges: tuple[Float[np.ndarray, " edges"], ...]
+    logged: Float[np.ndarray, "b ..."]
+    target: Float[np.ndarray, "b ..."]
+
+
+def state_map(data: Transitions, logged: Float[np.ndarray, " n"], target: Float[np.ndarray, " n"]) -> StateMap | None:
+    """The map of a log with vector states; None for a table, or where no coordinate varies.
+
+    Args:
+        data: the log.
+        logged: each row's share of the log.
+        target: each row's share of the target's mass.
+    """
+    if data.states.ndim == 1 and data.states.dtype.kind != "f":
+        return None
+    states = data.states.reshape(len(data), -1)
+    columns = _most_different(states, logged, target)
+    if not columns:
+        return None
+    edges = tuple(_edges(states[:, k]) for k in columns)
+    index = tuple(
+        np.clip(np.searchsorted(own, states[:, k], side="right") - 1, 0, CELLS - 1)
+        for own, k in zip(edges, columns, strict=True)
+    )
+    shape = (CELLS,) * len(columns)
+    flat = np.ravel_multi_index(index, shape)
+    counts = [np.bincount(flat, weights=shares, minlength=CELLS ** len(columns)) for shares in (logged, target)]
+    names = tuple(coordinate("state", data.state_columns, k) for k in columns)
+    return StateMap(columns, names, edges, counts[0].reshape(shape), counts[1].reshape(shape))
+
+
+def _edges(column: np.ndarray) -> np.ndarray:
+    low, high = np.quantile(column, [OUTER, 1 - OUTER])
+    if low == high:
+        low, high = column.min(), column.max()
+    return np.linspace(low, high, CELLS + 1)
+
+
+def _most_different(states: np.ndarray, logged: np.ndarray, target: np.ndarray) -> tuple[int, ...]:
+    """The coordinate whose mean moves most, in standard deviations, and then the one that adds most to it."""
+    mean = logged @ states
+    spread = np.sqrt(np.maximum(logged @ states.astype(float) ** 2 - mean**2, 0.0))
+    # A column that varies by rounding alone does not vary.
+    varies = spread > 1e-9 * np.maximum(1.0, np.abs(mean))
+    if not varies.any():
+        return ()
+    scale = np.where(varies, spread, 1.0)
+    moved = np.where(varies, np.abs(target @ states - mean) / scale, -1.0)
+    first = int(np.argmax(moved))
+    varies[first] = False
+    if not varies.any():
+        return (first,)
+    # What goes with the first coordinate shows nothing new.
+    centred = (states[:, first] - mean[first]) / scale[first]
+    correlation = (logged * centred) @ states / scale
+    moved = np.where(varies, (moved + 1e-6) * (1 - np.minimum(correlation**2, 1.0)), -1.0)
+    return (first, int(np.argmax(moved)))
+
 
 BINS = 40
 # More actions than these are not shown one by one.

@@ -1,4 +1,4 @@
-"""Influence values: how much each transition and each initial state moves a closed-form value.
+"""Scores of rows that a fit did not see, and influence values: how far each row and each start moves a value.
 
 For ρ̂ = E[τr] with linear τ, any λ, ξ and γ in [0, 1], and Δ = x − γx̄',
 
@@ -14,11 +14,49 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from gradientdice.dice.solution import LinearFit
 from gradientdice.problem.design import Design
 from gradientdice.problem.stream import LogDesign
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """τ and Bellman residuals of each row by a fit that did not see it.
+
+    The matching Q is x·p plus the constant λvᵀq / (1−γ), since p solves Aᵀp = c − λv(vᵀq). At discount 1 the number
+    λvᵀq is the value, and Q the differential one.
+
+    Attributes:
+        ratio: (n,) τ.
+        residual: (n,) r + γV' − Q, less the fit's value at discount 1.
+        norm: (n,) λvᵀq of the row's fit.
+        initial_value: (n0,) V at the initial states; None if the log has none or they play no part.
+        ended: (n,) rows after which an episode restarts from an initial state; None if there are none.
+    """
+
+    ratio: Float[np.ndarray, " n"]
+    residual: Float[np.ndarray, " n"]
+    norm: Float[np.ndarray, " n"]
+    initial_value: Float[np.ndarray, " n0"] | None
+    ended: Bool[np.ndarray, " n"] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutQ:
+    """Q and V for one discount, each row from what did not see its fold.
+
+    Attributes:
+        q: Q(s, a) at the logged pairs.
+        next_value: V(s') = E_π Q(s', ·) of the same Q; after an end 0 or, at discount 1, the mean of V over initial
+            states.
+        initial_value: V at the initial states; None if the log has none.
+    """
+
+    q: Float[np.ndarray, " n"]
+    next_value: Float[np.ndarray, " n"]
+    initial_value: Float[np.ndarray, " n0"] | None
 
 
 @dataclass(frozen=True, eq=False)

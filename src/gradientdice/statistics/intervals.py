@@ -1,8 +1,17 @@
-"""From shares of the error to standard errors and intervals, for every estimator that has influence values.
+"""Intervals of a value from the shares of independent units, and how far their tails can be believed.
 
 An estimate's error is, to first order, a sum of independent shares: one for each transition, or for each episode where
-episodes are given (exact copies are one unit, see `data/units.py`), and one for each independently sampled initial
-state. A row or an episode with a weight is one unit, whatever its weight.
+episodes are given (exact copies are one unit, see `log/units.py`), and one for each independently sampled initial
+state. A row or an episode with a weight is one unit, whatever its weight. The skewness of such a sum is
+
+    g = Σ s³ / (Σ s²)^{3/2},
+
+that of one share over √n: 0 for symmetric shares, 1/√k where k equal shares are all that matter, 1 where one is.
+Student's interval misses by about g times its standard error, on the side of the tail; the default interval is
+Student's where the error is symmetric, and longer on the side of the tail where it is skewed. From shares with a heavy
+tail g is found too small as long as the tail was not seen; its own error, found from the same shares, then is large.
+The check judges |g| and twice its error. An outcome that is yet to come leaves no trace in the log and cannot be found
+in this way.
 """
 
 from __future__ import annotations
@@ -13,13 +22,22 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Float
 from scipy.optimize import brentq
 from scipy.stats import chi2, t
 
 from gradientdice.base.errors import InputError, require_count, require_number
 from gradientdice.log.transitions import Transitions
+from gradientdice.statistics.checks import Check, below
 from gradientdice.statistics.influence import Influence
-from gradientdice.statistics.share_sums import EachShare, Samples, ShareSums, central_sums
+from gradientdice.statistics.shares import (
+    EachShare,
+    Samples,
+    ShareSums,
+    central_sums,
+    largest_share,
+    times_power_of_two,
+)
 
 
 def independent_shares(influence: Influence, data: Transitions) -> EachShare:
@@ -203,3 +221,127 @@ def require_confidence(confidence: float) -> float:
     if confidence == 1:
         raise InputError("confidence must be below 1: an interval that always covers is the whole line.")
     return confidence
+
+
+# On the problems of the study of traps that thresholds are set on, 88 of 100 logs with exponential rewards stay below
+# it, and 2 of 100 with Pareto(2.5) rewards. At 0.2 about 18% of the latter would, of which some 80% are covered. About
+# 55 equal shares reach it.
+SKEWED = 0.15
+# About six equal shares, with nothing beside them.
+FEW = 0.6
+
+
+def skewness(samples: Samples) -> float:
+    """The skewness of the estimate's error; 0 where there is none."""
+    sums = _scaled_sums(samples)
+    squares, cubes = _power(sums, 2), _power(sums, 3)
+    return cubes / squares**1.5 if squares > 0 else 0.0
+
+
+def largest_skewness(samples: Samples) -> float:
+    """|g| and twice its standard error beyond that of normal shares: how large the skewness may be.
+
+    With n shares c of mean 0, each moves Σc³ by c³ − Σc³/n − 3c Σc²/n (the last by moving the mean), and Σc² by
+    c² − Σc²/n. The variance of g for normal shares, 6/n² with one kind of them, is taken off: that there are few units
+    is for another check to say.
+    """
+    sums = _scaled_sums(samples)
+    squares, cubes = _power(sums, 2), _power(sums, 3)
+    if squares <= 0:
+        return 0.0
+    variance = 0.0
+    for of_one in sums:
+        count, _, second, third, *_ = of_one
+        # The coefficients of 1, c, c² and c³ in a share's part of g's error.
+        part = np.array(
+            [
+                -third / count / squares**1.5 + 1.5 * cubes * second / count / squares**2.5,
+                -3 * second / count / squares**1.5,
+                -1.5 * cubes / squares**2.5,
+                1 / squares**1.5,
+            ]
+        )
+        variance += float(np.convolve(part, part) @ of_one) - 6 * float(second / squares) ** 3 / count**2
+    return abs(cubes / squares**1.5) + 2 * math.sqrt(max(variance, 0.0))
+
+
+def tail_check(samples: Samples, room: float = 0.0) -> Check:
+    """Whether a few observations decide the error.
+
+    Args:
+        samples: the shares.
+        room: how much the interval is widened for other reasons: skewness matters that much less beside it.
+    """
+    margin = 2 * standard_error(samples)
+    # Beyond twice the margin a normal tail has nothing left, and a skewed one little.
+    part = (margin / (margin + room)) ** 2 if margin > 0 else 1.0
+    return below(
+        "skewness of the error",
+        part * largest_skewness(samples),
+        SKEWED,
+        FEW,
+        "near 0 many rows share the error; towards 1 a few large rewards or weights decide it, and another log would "
+        "have others",
+        "log more data; rewards that are capped or on a logarithmic scale need less",
+    )
+
+
+def _scaled_sums(samples: Samples) -> list[Float[np.ndarray, " powers"]]:
+    """Sums of powers of the shares around their mean, in a unit of their own size: powers of tiny ones underflow."""
+    largest = max(largest_share(shares) for shares in samples)
+    # A power of two, so that nothing is rounded.
+    return [central_sums(times_power_of_two(shares, -math.frexp(largest)[1])) for shares in samples]
+
+
+def _power(sums: list[Float[np.ndarray, " powers"]], power: int) -> float:
+    """The sum of a power of the shares, each kind around its mean."""
+    return sum(float(of_one[power]) for of_one in sums)
+
+
+@dataclass(frozen=True)
+class SkewInterval:
+    """`NormalInterval` where the error's skewness g is small for sure; else its far end is by Hall's transformation.
+
+    With T = (estimate − truth) / standard error, T + g T²/3 + g² T³/27 + g/6 is nearly normal, and its inverse
+
+        T(x) = (3/g) ((1 + g (x − g/6))^{1/3} − 1)
+
+    turns quantiles of Student's t into ends of an interval. The skewness is itself an estimate, and found too small
+    where the tail was not seen. So g is the largest that it may be (`largest_skewness`), and only the end on the side
+    of the tail is Hall's; the other is Student's, since Hall's would be nearer.
+
+    Of 95% intervals for the mean of 300 lognormal values (deviation 2) it holds the truth in 94%, for Pareto values
+    with index 1.2 in 80%, for exponential ones in 94%. With 200 values the studentised bootstrap holds it in 90%, 57%
+    and 95%, the empirical likelihood in 85%, 46% and 95%, and Student's in 78%, 44% and 95%.
+
+    References:
+        Hall, On the Removal of Skewness by Transformation, Journal of the Royal Statistical Society B, 1992.
+
+    Example:
+        >>> import numpy as np, gradientdice as gd
+        >>> sample = np.random.default_rng(0).pareto(2.5, size=200)
+        >>> shares = [(sample - sample.mean()) / 200]
+        >>> low, high = gd.SkewInterval().interval(0.0, shares, 0.95, 0)
+        >>> bool(high > -low)
+        True
+    """
+
+    def applies(self, samples: Samples) -> bool:
+        """Whether the shares are skewed enough for an interval of another form than Student's."""
+        return largest_skewness(samples) > SKEWED
+
+    def interval(self, value: float, samples: Samples, confidence: float, seed: int) -> tuple[float, float]:
+        """(low, high)."""
+        low, high = NormalInterval().interval(value, samples, confidence, seed)
+        largest = largest_skewness(samples)
+        if largest <= SKEWED:
+            return low, high
+        g, error = math.copysign(largest, skewness(samples)), standard_error(samples)
+        quantile = float(t.ppf(0.5 + confidence / 2, degrees_of_freedom(samples)))
+        ends = [value - error * _inverse(x, g) for x in (quantile, -quantile)]
+        return min(low, ends[0]), max(high, ends[1])
+
+
+def _inverse(x: float, g: float) -> float:
+    """T at which Hall's transformation is x."""
+    return 3 / g * (float(np.cbrt(1 + g * (x - g / 6))) - 1)

@@ -12,8 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from gradientdice.functions.kernel import as_inputs
 from gradientdice.log.transitions import Transitions
-from gradientdice.statistics.dependence import dependence, random_signs, signed
-from gradientdice.statistics.past import Past
+from gradientdice.statistics.past import Past, dependence, random_signs, signed
 
 # Steps that are looked at: of more, what the regressions miss would be seen too.
 MOST_STEPS = 3_000

@@ -13,8 +13,7 @@ from jaxtyping import Float, Int
 from gradientdice.functions.kernel import as_inputs
 from gradientdice.log.transitions import Transitions
 from gradientdice.statistics.checks import Check, below
-from gradientdice.statistics.dependence import dependence, random_signs, signed
-from gradientdice.statistics.past import Past
+from gradientdice.statistics.past import Past, dependence, random_signs, signed
 
 # Steps that are looked at.
 MOST_STEPS = 3_000

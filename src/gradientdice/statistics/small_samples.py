@@ -20,7 +20,7 @@ from gradientdice.log.copies import mixed
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.influence import Influence
 from gradientdice.statistics.intervals import independent_shares
-from gradientdice.statistics.share_sums import EachShare
+from gradientdice.statistics.shares import EachShare
 
 # Shares of a pair that add up to less than this part of the error were fitted by the pair's own mean.
 FITTED = 1e-6

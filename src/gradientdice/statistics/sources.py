@@ -14,9 +14,8 @@ from jaxtyping import Float
 
 from gradientdice.base.errors import InputError
 from gradientdice.statistics.intervals import standard_error
-from gradientdice.statistics.joint_shares import NOTHING, JointShares
 from gradientdice.statistics.room import Room
-from gradientdice.statistics.share_sums import EachShare, ShareSums
+from gradientdice.statistics.shares import NOTHING, EachShare, JointShares, ShareSums
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int, Integer
 from scipy.sparse import csr_array, hstack
 
-from gradientdice.statistics.dependence import DRAWS, chi_square_score, combined_score, normal_scores
-from gradientdice.statistics.past import Past
+from gradientdice.statistics.past import DRAWS, Past, chi_square_score, combined_score, normal_scores
 
 # Deviations below this share of the values themselves are rounding.
 ROUNDING = 1e-9

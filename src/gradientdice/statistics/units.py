@@ -1,11 +1,21 @@
-"""Independent units: how many observations there are behind the error, and whether starts that are alike say enough."""
+"""Checks of an interval's basis: independent units, initial states that are alike, and width.
+
+The variance of few units is hardly known, and starts that are alike may be so by chance. An interval that covers may
+still be of no use: its half-width is set beside the range of the rewards, in which every value lies, and beside the
+decision, which is the difference between the policy and the behaviour, or a quarter of the rewards' standard deviation
+where the two differ by less.
+"""
 
 from __future__ import annotations
 
-from gradientdice.statistics.checks import Check, above
+from collections.abc import Iterator
+
+from gradientdice.statistics.behavior import BehaviorValue
+from gradientdice.statistics.checks import Check, above, below
 from gradientdice.statistics.influence import Influence
 from gradientdice.statistics.intervals import degrees_of_freedom, varied_starts
-from gradientdice.statistics.share_sums import Samples
+from gradientdice.statistics.possible import PossibleRange
+from gradientdice.statistics.shares import Samples
 
 # So many initial states that are all alike are taken for a start that is always the same: other starts are then
 # rarer than 10%, with 95% confidence.
@@ -50,4 +60,44 @@ def starts_check(count: int) -> Check:
         10,
         "so few may be alike by chance, while other episodes begin elsewhere",
         "give more initial states; or one, if every episode begins there",
+    )
+
+
+# Policies that differ by less than this share of the rewards' standard deviation are alike for most purposes.
+ALIKE = 0.25
+
+
+def width_checks(
+    deviation: float, value: float, half_width: float, possible: PossibleRange, behavior: BehaviorValue | None
+) -> Iterator[Check]:
+    """The interval beside the rewards and beside the difference to the behaviour.
+
+    Args:
+        deviation: the standard deviation of the rewards.
+        value: the estimate.
+        half_width: half of the interval's length, before it was cut to the possible range.
+        possible: the range of the rewards.
+        behavior: the behaviour's value at the same discount, where it is known. The cheap one, from what was seen
+            alone: a check must not wait for a search, and only the size of the difference matters here.
+    """
+    extent = possible.high - possible.low
+    if extent <= 0:
+        return
+    yield below(
+        "half-width ÷ range of the rewards",
+        half_width / extent,
+        0.15,
+        0.5,
+        "how much of what is possible the interval leaves open to each side",
+        "log more data near the target policy",
+    )
+    difference = 0.0 if behavior is None else abs(value - behavior.value)
+    yield below(
+        "half-width ÷ what is to be decided",
+        half_width / max(difference, ALIKE * deviation),
+        2.0,
+        8.0,
+        "the interval beside the policy's difference to the behaviour (where they are alike: beside a quarter of the "
+        "rewards' standard deviation)",
+        "log more data near the target policy",
     )

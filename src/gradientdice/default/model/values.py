@@ -35,7 +35,7 @@ from gradientdice.default.model.starts import Starts
 from gradientdice.log.transitions import Transitions
 from gradientdice.problem.folds import Folds
 from gradientdice.problem.problem import Problem
-from gradientdice.statistics.scores import HeldOutQ
+from gradientdice.statistics.influence import HeldOutQ
 
 
 @dataclass(frozen=True, eq=False)

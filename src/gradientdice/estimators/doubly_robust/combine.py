@@ -14,8 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradientdice.log.transitions import Transitions
-from gradientdice.statistics.influence import Influence, centred_shares
-from gradientdice.statistics.scores import HeldOut
+from gradientdice.statistics.influence import HeldOut, Influence, centred_shares
 
 
 def combine(discount: float, data: Transitions, scores: HeldOut, scale: float) -> tuple[float, Influence]:

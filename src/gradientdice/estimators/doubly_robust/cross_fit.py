@@ -14,7 +14,7 @@ from gradientdice.dice.solution import LinearFit
 from gradientdice.problem.folds import Folds
 from gradientdice.problem.problem import Problem
 from gradientdice.problem.stream import LogDesign
-from gradientdice.statistics.scores import HeldOut
+from gradientdice.statistics.influence import HeldOut
 
 FOLDS = 4
 

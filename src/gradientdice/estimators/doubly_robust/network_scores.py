@@ -12,7 +12,7 @@ from gradientdice.dice.stochastic.functions import Layers, predict
 from gradientdice.log.transitions import Transitions
 from gradientdice.problem.folds import Folds, counted_starts
 from gradientdice.problem.inputs import NetworkInputs
-from gradientdice.statistics.scores import HeldOutQ
+from gradientdice.statistics.influence import HeldOutQ
 
 # At discount 1 the values are those of this discount, with restarts: the residuals' mean is right for any function.
 AVERAGE_DISCOUNT = 0.99

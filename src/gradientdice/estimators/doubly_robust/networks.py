@@ -32,7 +32,7 @@ from gradientdice.estimators.doubly_robust.network_scores import (
 from gradientdice.functions.mlp import MLP
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.evidence import Evidence
-from gradientdice.statistics.scores import HeldOut
+from gradientdice.statistics.influence import HeldOut
 
 FOLDS, MEMBERS = 2, 3
 # Points of the learning curve, each of which evaluates the ratio on the whole log.

@@ -17,8 +17,7 @@ from gradientdice.estimators.doubly_robust.combine import combine
 from gradientdice.functions.mlp import MLP
 from gradientdice.problem.problem import Problem, describe
 from gradientdice.statistics.evidence import Evidence
-from gradientdice.statistics.influence import influence
-from gradientdice.statistics.scores import HeldOut
+from gradientdice.statistics.influence import HeldOut, influence
 
 # A table with more logged pairs is solved on the sparse empirical MDP; up to here the dense system takes a moment.
 SPARSE_ABOVE = 1_000

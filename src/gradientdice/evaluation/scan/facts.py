@@ -33,16 +33,15 @@ from gradientdice.problem.scan.asked import Asked
 from gradientdice.statistics.behavior import BehaviorValue
 from gradientdice.statistics.checks import Check
 from gradientdice.statistics.diagnostics import diagnose_mass
+from gradientdice.statistics.footprint import Movement, mean_movements
 from gradientdice.statistics.influence import Influence
 from gradientdice.statistics.intervals import NormalInterval
-from gradientdice.statistics.joint_shares import NOTHING, JointShares
 from gradientdice.statistics.log_tests import LogTests
 from gradientdice.statistics.mass import MassSums
-from gradientdice.statistics.movement import Movement, mean_movements
 from gradientdice.statistics.possible import PossibleRange
 from gradientdice.statistics.scan.scorers import Scorer
 from gradientdice.statistics.scan.seen import SeenBehavior
-from gradientdice.statistics.share_sums import POWERS, ShareSums
+from gradientdice.statistics.shares import NOTHING, POWERS, JointShares, ShareSums
 from gradientdice.statistics.sources import SummedSources
 from gradientdice.statistics.units import KNOWN_STARTS
 

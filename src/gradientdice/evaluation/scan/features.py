@@ -27,8 +27,8 @@ from gradientdice.problem.problem import Problem, describe
 from gradientdice.problem.scan.asked import largest_reward
 from gradientdice.problem.scan.first import ByDiscount, first_sums
 from gradientdice.problem.scan.moments import BatchFeatures, batch_features, finished_moments, moment_pass
+from gradientdice.statistics.bellman import bellman_misfit
 from gradientdice.statistics.influence import Influence
-from gradientdice.statistics.misfit import bellman_misfit
 from gradientdice.statistics.scan.scorers import LinearScorer, Scorer
 
 

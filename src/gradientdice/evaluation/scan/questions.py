@@ -11,11 +11,11 @@ from gradientdice.evaluation.estimate import Estimate
 from gradientdice.log.scanning.passes import Sums
 from gradientdice.policies import StatePolicy
 from gradientdice.problem.scan.asked import Asked
-from gradientdice.statistics.joint_shares import NOTHING, JointShares, Pair
 from gradientdice.statistics.mass import MassSums
 from gradientdice.statistics.room import Room
 from gradientdice.statistics.scan.scorers import Scorer
 from gradientdice.statistics.scan.seen import SeenBehavior
+from gradientdice.statistics.shares import NOTHING, JointShares, Pair
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,8 +28,8 @@ from gradientdice.problem.scan.counted import CountedLog
 from gradientdice.problem.scan.counts import CountPass, counted_log
 from gradientdice.problem.scan.extent import ExtentPass
 from gradientdice.problem.scan.first import first_sums
+from gradientdice.statistics.footprint import movements
 from gradientdice.statistics.log_tests import LogTests
-from gradientdice.statistics.movement import movements
 from gradientdice.statistics.scan.counted_scores import counted_pairs, counted_shares
 from gradientdice.statistics.scan.pair_pass import PairPass, pair_sums
 from gradientdice.statistics.scan.scorers import TableScorer

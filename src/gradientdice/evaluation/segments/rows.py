@@ -1,32 +1,66 @@
-"""What the target earns in a group of the log's rows: its value if only these rows paid.
+"""Value in a group of the log's rows: what the target would earn if only these rows paid.
 
     E[τ r 1{row in the group}],     and its share of time there,   E[τ 1{row in the group}].
 
 Each is the value of another reward, so that every estimator that is linear in the rewards gives it with influence
 values of its own, and the groups add up. The default on continuous states takes the Q of its kernel for that; what its
-other Qs add to the whole is then nobody's.
+other Qs add to the whole belongs to no group.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from gradientdice.base.errors import InputError
 from gradientdice.default.automatic import Automatic
 from gradientdice.default.ridge_scores import ridge_scores
-from gradientdice.default.search import FunctionSearch
+from gradientdice.default.search import CACHE_BYTES, CHUNK_BYTES, FunctionSearch
 from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.estimators.doubly_robust.combine import combine
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
-from gradientdice.evaluation.segments.part import Group, Part
-from gradientdice.evaluation.segments.searched import searched_log
 from gradientdice.log.transitions import Transitions
 from gradientdice.problem.problem import Problem
-from gradientdice.statistics.influence import Influence
-from gradientdice.statistics.scores import HeldOut
+from gradientdice.problem.stream import LogDesign
+from gradientdice.statistics.influence import HeldOut, Influence
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A segment of the initial states or of the rows.
+
+    Attributes:
+        name: its label.
+        members: which of them belong to it.
+    """
+
+    name: object
+    members: Bool[np.ndarray, " n"]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A number and each observation's share in its error."""
+
+    value: float
+    influence: Influence
+
+
+def weighted_mean(values: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]) -> float:
+    """The mean; 0 where nothing counts."""
+    total = float(weights.sum())
+    return float(weights @ values) / total if total > 0 else 0.0
+
+
+def searched_log(problem: Problem, data: Transitions) -> LogDesign:
+    """The feature rows of the chosen candidate, in the chunks of the search, so that sampled actions are the same."""
+    search = problem.chosen
+    assert isinstance(search, FunctionSearch)
+    functions = search.chosen.functions
+    rows = max(1_000, CHUNK_BYTES // (8 * (functions.num_features + 1)))
+    return LogDesign(data, problem.policy, functions, seed=problem.seed, chunk_rows=rows, cache_bytes=CACHE_BYTES)
 
 
 def row_parts(problem: Problem, estimator: Estimator, answer: Answer, group: Group) -> tuple[Part, Part]:

@@ -18,9 +18,8 @@ from gradientdice.evaluation.estimate import Estimate
 from gradientdice.evaluation.estimators import chosen_estimator
 from gradientdice.evaluation.finish import finish
 from gradientdice.evaluation.interval import Intervals
-from gradientdice.evaluation.segments.part import Group, Part, weighted_mean
 from gradientdice.evaluation.segments.result import Segment, Segments
-from gradientdice.evaluation.segments.rows import quotient, row_parts
+from gradientdice.evaluation.segments.rows import Group, Part, quotient, row_parts, weighted_mean
 from gradientdice.evaluation.segments.starts import start_parts
 from gradientdice.functions import Functions
 from gradientdice.log.transitions import Transitions

@@ -23,8 +23,7 @@ from gradientdice.estimators.answer import Answer, Estimator
 from gradientdice.estimators.doubly_robust.cross_fit import FOLDS
 from gradientdice.estimators.saddle.estimator import linear_form, objective_of
 from gradientdice.estimators.saddle.gradient_dice import GradientDICE
-from gradientdice.evaluation.segments.part import Group, Part, weighted_mean
-from gradientdice.evaluation.segments.searched import searched_log
+from gradientdice.evaluation.segments.rows import Group, Part, searched_log, weighted_mean
 from gradientdice.log.transitions import Transitions
 from gradientdice.problem.moments import mean_start
 from gradientdice.problem.problem import Problem

@@ -16,9 +16,9 @@ from gradientdice.log.formats.following import (
     require_ends_last,
     with_next_states,
 )
+from gradientdice.log.formats.labels import code_book, coded, listed
 from gradientdice.log.formats.observations import flat
 from gradientdice.log.formats.raw import Raw
-from gradientdice.log.formats.words import code_book, coded, listed
 from gradientdice.log.sequence import breaks, is_over
 from gradientdice.log.transitions import Transitions
 

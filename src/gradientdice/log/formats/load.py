@@ -17,8 +17,8 @@ from gradientdice.log.files.csv import CSV
 from gradientdice.log.files.reading import as_path, is_folder, kind_of, reason
 from gradientdice.log.formats import tables
 from gradientdice.log.formats.complete import complete
+from gradientdice.log.formats.following import ACROSS_FILES, PER_FILE, number_files
 from gradientdice.log.formats.names import checked
-from gradientdice.log.formats.numbering import ACROSS_FILES, PER_FILE, number_files
 from gradientdice.log.formats.raw import Raw
 from gradientdice.log.transitions import Transitions
 

@@ -8,8 +8,8 @@ from typing import Any
 from gradientdice.base.errors import InputError
 from gradientdice.base.extras import optional
 from gradientdice.log.files.reading import as_path
+from gradientdice.log.formats.observations import size_of
 from gradientdice.log.recording.episode_log import ROWS_PER_PART, EpisodeLog
-from gradientdice.log.spaces import size_of
 
 __all__ = ["Recorder"]
 

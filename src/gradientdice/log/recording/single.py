@@ -6,9 +6,8 @@ from typing import Any
 
 import gymnasium
 
-from gradientdice.log.formats.observations import one
+from gradientdice.log.formats.observations import as_logged_action, one
 from gradientdice.log.recording.episode_log import EpisodeLog, Trace
-from gradientdice.log.spaces import as_logged_action
 
 
 class SingleRecorder(gymnasium.Wrapper):

@@ -15,9 +15,8 @@ import gymnasium
 import numpy as np
 
 from gradientdice.base.errors import InputError
-from gradientdice.log.formats.observations import one
+from gradientdice.log.formats.observations import as_logged_action, one
 from gradientdice.log.recording.episode_log import EpisodeLog, Trace
-from gradientdice.log.spaces import as_logged_action
 
 
 class VectorRecorder(gymnasium.vector.VectorWrapper):

@@ -15,7 +15,7 @@ from gradientdice.log.fields import STEPS
 from gradientdice.log.files.parquet import from_arrow
 from gradientdice.log.files.reading import guarded
 from gradientdice.log.files.text import steps_of
-from gradientdice.log.formats.numbering import ACROSS_FILES, PER_FILE, shared_number
+from gradientdice.log.formats.following import ACROSS_FILES, PER_FILE, shared_number
 from gradientdice.log.scanning.opening import Opened
 from gradientdice.log.scanning.parts import ArrowPart, Part
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from gradientdice.base.errors import InputError, require_choice, require_count
 from gradientdice.log.fields import ARRAYS, BOOKS, REQUIRED, STEPS
 from gradientdice.log.files.reading import nearest
+from gradientdice.log.formats.following import ACROSS_FILES, PER_FILE
 from gradientdice.log.formats.names import HABITS, checked
-from gradientdice.log.formats.numbering import ACROSS_FILES, PER_FILE
 from gradientdice.log.scanning.files import numbered_files, require_in_order
 from gradientdice.log.scanning.opening import Opened, open_arrow
 from gradientdice.log.scanning.parts import ArrowPart, Batch, FramePart, Part, batches, version_of

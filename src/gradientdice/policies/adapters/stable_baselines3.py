@@ -13,7 +13,7 @@ import numpy as np
 
 from gradientdice.base.errors import InputError
 from gradientdice.base.extras import optional
-from gradientdice.log.spaces import as_observations, size_of
+from gradientdice.log.formats.observations import as_observations, size_of
 from gradientdice.policies.adapters.options import Options
 from gradientdice.policies.adapters.outputs import one_hot, softmax
 from gradientdice.policies.adapters.seeding import torch_seeded

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gradientdice.statistics.posterior.units import Drawn, GammaWeights
-from gradientdice.statistics.share_sums import EachShare
+from gradientdice.statistics.shares import EachShare
 
 
 @dataclass(frozen=True, eq=False)

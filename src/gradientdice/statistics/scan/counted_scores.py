@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from gradientdice.log.scanning.passes import Sums
-from gradientdice.statistics.joint_shares import JointShares, JointSums, Pair
 from gradientdice.statistics.mass import MassSums
 from gradientdice.statistics.scan.scorers import TableScorer
 from gradientdice.statistics.scan.seen import SeenBehavior
+from gradientdice.statistics.shares import JointShares, JointSums, Pair
 from gradientdice.statistics.small_samples import PairSums
 
 Rows = tuple[Int[np.ndarray, " k"], Float[np.ndarray, " k"], Float[np.ndarray, " k"]]

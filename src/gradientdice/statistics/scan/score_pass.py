@@ -16,10 +16,10 @@ from gradientdice.log.scanning.episodes import EpisodePass, sums_by_run
 from gradientdice.log.scanning.parts import Batch
 from gradientdice.log.scanning.passes import Sums
 from gradientdice.problem.scan.facts import COLUMNS as SEEN_COLUMNS
-from gradientdice.statistics.joint_shares import JointShares, JointSums, Pair
 from gradientdice.statistics.mass import MassSums
 from gradientdice.statistics.scan.scorers import RowScores, Scorer
 from gradientdice.statistics.scan.seen import SeenBehavior
+from gradientdice.statistics.shares import JointShares, JointSums, Pair
 
 # The columns of a run after its shares: rows that count, weight of its first row.
 OTHERS = 2

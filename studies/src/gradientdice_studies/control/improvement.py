@@ -17,8 +17,7 @@ from jaxtyping import Float
 
 from gradientdice.log.transitions import Transitions
 from gradientdice.statistics.behavior import behavior_shares
-from gradientdice.statistics.intervals import standard_error
-from gradientdice.statistics.skew_interval import SkewInterval
+from gradientdice.statistics.intervals import SkewInterval, standard_error
 
 Decision = Literal["better", "worse", "undecided"]
 

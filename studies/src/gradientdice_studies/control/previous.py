@@ -29,9 +29,8 @@ from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy, SamplingPolicy
 from gradientdice.problem.problem import Problem
 from gradientdice.statistics.bellman import KernelBellmanLoss
-from gradientdice.statistics.intervals import independent_shares, standard_error
-from gradientdice.statistics.share_sums import Samples
-from gradientdice.statistics.skew_interval import SkewInterval
+from gradientdice.statistics.intervals import SkewInterval, independent_shares, standard_error
+from gradientdice.statistics.shares import Samples
 from gradientdice.statistics.small_samples import interval_shares
 
 # The settings of version 0.1.

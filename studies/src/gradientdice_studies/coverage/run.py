@@ -24,9 +24,9 @@ from gradientdice.statistics.intervals import (
     EmpiricalLikelihood,
     IntervalMethod,
     NormalInterval,
+    SkewInterval,
 )
-from gradientdice.statistics.share_sums import Samples
-from gradientdice.statistics.skew_interval import SkewInterval
+from gradientdice.statistics.shares import Samples
 from gradientdice.statistics.small_samples import interval_shares
 from gradientdice_studies.coverage.problems import Problem, problems
 from gradientdice_studies.parallel import fill_parts
