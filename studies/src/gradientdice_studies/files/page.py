@@ -46,6 +46,8 @@ def context(frame: pd.DataFrame, scale: Scale) -> dict[str, Any]:
         "counted": len(counted),
         "skipped": len(frame) - len(tried),
         "unknowable": ", ".join(way.name for way in WAYS if not way.knowable),
+        "unknowable_calls": len(tried) - len(counted),
+        "unknowable_wrong": len(rows_where(tried, outcome=WRONG)) - counts[WRONG],
         "chance": f"{CHANCE:g}",
         "longest": LONGEST_MESSAGE,
         "right": counts[RIGHT],
