@@ -1,5 +1,5 @@
 from . import mdp as mdp
-from .log.formats import load as load
+from .log.formats.load import load as load
 from .log.files.csv import CSV as CSV
 from .log.recording import Recorder as Recorder
 from .log.scanning.log import ScannedLog as ScannedLog

@@ -10,7 +10,7 @@ import pytest
 from safetensors import safe_open
 
 from gradientdice.base.errors import InputError
-from gradientdice.log.formats import load
+from gradientdice.log.formats.load import load
 from gradientdice.policies import DiscretePolicy, SamplingPolicy
 from gradientdice_studies.control import run as experiment
 from gradientdice_studies.control.actors import Actor, draw, mixed_choices, mixed_draws, uniform_choices

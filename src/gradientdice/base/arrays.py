@@ -51,6 +51,12 @@ def as_array(name: str, value: Any, *, copy: bool = True) -> np.ndarray:
     return array
 
 
+def as_numpy(value: Any) -> Any:
+    """A tensor of another library as NumPy's array; anything else as it is."""
+    detach = getattr(value, "detach", None)  # torch
+    return value if detach is None else detach().cpu().numpy()
+
+
 def as_numbers(name: str, value: Any, *, copy: bool = True) -> np.ndarray:
     """`value` as an array of real numbers; words, objects, dates and complex numbers are refused."""
     array = as_array(name, value, copy=copy)

@@ -62,7 +62,7 @@ def read_log(
     log: Path, columns: list[str] | None, episode_ends: str | None = None, episodes: str | None = None
 ) -> Transitions:
     """The log; what was guessed about it is said in a line each, beside the answer."""
-    from gradientdice.log.formats import load
+    from gradientdice.log.formats.load import load
 
     data = load(log, columns=column_names(columns), episode_ends=episode_ends, episodes=episodes)
     for note in data.notes:

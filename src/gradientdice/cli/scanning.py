@@ -69,7 +69,7 @@ class Reading:
         if not self.scan:
             yield read_log(self.log, self.columns, self.episode_ends, self.episodes)
             return
-        from gradientdice.log.scanning import scan
+        from gradientdice.log.scanning.log import scan
 
         names: dict[str, Any] = column_names(self.columns)
         with nullcontext() if self.scheduler is None else _connected(self.scheduler) as client:

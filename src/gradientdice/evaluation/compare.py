@@ -29,16 +29,13 @@ from gradientdice.evaluation.comparison import (
 from gradientdice.evaluation.estimators import as_estimator
 from gradientdice.evaluation.evaluate import evaluate_problem
 from gradientdice.evaluation.interval import Intervals
-from gradientdice.evaluation.scan.compare import compare_scanned
-from gradientdice.evaluation.scan.rank import refuse_checkpoint, run_for
-from gradientdice.evaluation.scan.searched import fits_in_memory
+from gradientdice.evaluation.rank import refuse_checkpoint
 from gradientdice.functions import Functions
 from gradientdice.functions.mlp import MLP
 from gradientdice.log.scanning.log import ScannedLog
 from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 from gradientdice.problem.problem import Problem
-from gradientdice.problem.scan.asked import as_asked
 from gradientdice.statistics.bellman import bellman_judge
 from gradientdice.statistics.intervals import require_confidence
 
@@ -100,6 +97,11 @@ def compare(
     if isinstance(functions, MLP):
         raise InputError("compare is for linear functions, which have closed forms: evaluate networks one by one.")
     if isinstance(data, ScannedLog):
+        from gradientdice.evaluation.scan.compare import compare_scanned
+        from gradientdice.evaluation.scan.rank import run_for
+        from gradientdice.evaluation.scan.searched import fits_in_memory
+        from gradientdice.problem.scan.asked import as_asked
+
         asked = as_asked(data, policy, functions, seed, run_for(checkpoint, None), require_effort(effort))
         if not fits_in_memory(asked):
             return compare_scanned(asked, known, intervals)

@@ -22,10 +22,6 @@ from gradientdice.evaluation.estimators import chosen_estimator
 from gradientdice.evaluation.finish import finish
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.returned import checked_answer
-from gradientdice.evaluation.scan.evaluate import evaluate_scanned
-from gradientdice.evaluation.scan.questions import Question
-from gradientdice.evaluation.scan.rank import run_for
-from gradientdice.evaluation.scan.searched import fits_in_memory
 from gradientdice.functions import Functions
 from gradientdice.log.files.reading import as_path
 from gradientdice.log.scanning.log import ScannedLog
@@ -33,7 +29,6 @@ from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 from gradientdice.problem.entrance import explained_starts
 from gradientdice.problem.problem import Problem
-from gradientdice.problem.scan.asked import as_asked
 from gradientdice.statistics.intervals import IntervalMethod, SkewInterval, require_confidence, require_method
 
 
@@ -126,6 +121,13 @@ def evaluate(
     intervals = Intervals(method, require_confidence(confidence), required=interval is not None)
     effort = require_effort(effort)
     if isinstance(data, ScannedLog):
+        # What passes over a log need is imported where there are passes.
+        from gradientdice.evaluation.scan.evaluate import evaluate_scanned
+        from gradientdice.evaluation.scan.questions import Question
+        from gradientdice.evaluation.scan.rank import run_for
+        from gradientdice.evaluation.scan.searched import fits_in_memory
+        from gradientdice.problem.scan.asked import as_asked
+
         asked = as_asked(data, policy, functions, seed, run_for(checkpoint, progress), effort)
         if not fits_in_memory(asked):
             several = isinstance(discount, (Sequence, np.ndarray))

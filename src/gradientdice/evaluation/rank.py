@@ -20,15 +20,12 @@ from gradientdice.evaluation.evaluate import evaluate_discounts
 from gradientdice.evaluation.interval import Intervals
 from gradientdice.evaluation.named import named
 from gradientdice.evaluation.ranking import BEHAVIOR, DiscountRankings, Ranking, require_baseline
-from gradientdice.evaluation.scan.rank import rank_scanned, refuse_checkpoint, run_for
-from gradientdice.evaluation.scan.searched import fits_in_memory
 from gradientdice.functions import Functions
 from gradientdice.log.scanning.log import ScannedLog
 from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 from gradientdice.problem.entrance import require_policy, require_types
 from gradientdice.problem.problem import Problem
-from gradientdice.problem.scan.asked import as_asked
 from gradientdice.statistics.intervals import require_confidence
 
 
@@ -115,6 +112,10 @@ def rank(
     first = next(iter(checked.values()))
     search, intervals = Searching(discounts[0]), Intervals(confidence=require_confidence(confidence))
     if isinstance(data, ScannedLog):
+        from gradientdice.evaluation.scan.rank import rank_scanned, run_for
+        from gradientdice.evaluation.scan.searched import fits_in_memory
+        from gradientdice.problem.scan.asked import as_asked
+
         run = run_for(checkpoint, progress)
         asked = {
             name: as_asked(data, policy, functions, seed, run, require_effort(effort))
@@ -138,6 +139,12 @@ def rank(
         estimates = {name: each[number] for name, each in found.items()}
         rankings[own] = Ranking(estimates, baseline, _side(shared, estimates, baseline, own))
     return DiscountRankings(rankings) if several else rankings[discounts[0]]
+
+
+def refuse_checkpoint(checkpoint: object) -> None:
+    """Raise if there is a checkpoint for a log in memory."""
+    if checkpoint is not None:
+        raise InputError("checkpoint= is for passes over a scanned log here: leave it out, or scan the log.")
 
 
 def require_policies(data: object, policies: object) -> dict[str, Policy]:

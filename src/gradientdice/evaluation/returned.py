@@ -16,7 +16,10 @@ from gradientdice.statistics.evidence import Evidence
 from gradientdice.statistics.influence import Influence
 
 # Their numbers may be left out, or must not be negative.
-OPTIONAL, WIDTHS = ("mean_ratio", "misfit", "flow", "unlogged", "left"), ("allowance", "unlogged_error", "room")
+OPTIONAL, WIDTHS = (
+    ("mean_ratio", "misfit", "flow", "unlogged", "left", "outlived"),
+    ("allowance", "unlogged_error", "room"),
+)
 
 
 def checked_answer(problem: Problem, estimator: Estimator, answer: object) -> Answer:
@@ -34,6 +37,7 @@ def checked_answer(problem: Problem, estimator: Estimator, answer: object) -> An
         words = getattr(answer, name)
         if not isinstance(words, (tuple, list)) or not all(isinstance(word, str) for word in words):
             raise InputError(f"{name} of the answer of {estimator!r:.60} must be a tuple of texts, not {words!r:.60}.")
+    require_flag("of_search of the answer", answer.of_search)
     _require("evidence", answer.evidence, Evidence, estimator)
     if answer.solution is not None:
         _require("solution", answer.solution, Solution, estimator)
@@ -61,9 +65,6 @@ def _influence(influence: Any, problem: Problem, estimator: Estimator) -> Influe
     columns["initial"] = (
         None if initial is None or starts is None else _column("influence.initial", initial, len(starts))
     )
-    # A search knows its own answer by the influence, which stays the same one where nothing was converted.
-    if all(column is getattr(influence, name) for name, column in columns.items()):
-        return influence
     return replace(influence, **columns)
 
 

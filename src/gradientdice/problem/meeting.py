@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gradientdice.base.arrays import as_array
+from gradientdice.base.arrays import as_array, as_numpy
 from gradientdice.base.errors import InputError
 from gradientdice.functions import Tabular
-from gradientdice.log.formats.observations import as_numpy
 from gradientdice.log.transitions import Transitions
 from gradientdice.policies import DiscretePolicy, LoggedPolicy, Policy, SamplingPolicy
 

@@ -47,9 +47,3 @@ def rank_scanned(
 def run_for(checkpoint: str | Path | None, progress: bool | None) -> Run:
     """How passes are run."""
     return Run(None if checkpoint is None else as_path(checkpoint), progress)
-
-
-def refuse_checkpoint(checkpoint: object) -> None:
-    """An error if there is one for a log in memory."""
-    if checkpoint is not None:
-        raise InputError("checkpoint= is for passes over a scanned log here: leave it out, or scan the log.")

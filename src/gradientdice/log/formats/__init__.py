@@ -1,5 +1,1 @@
-"""From wherever logs live to a log: one file per foreign format, and `load`, which recognises them."""
-
-from gradientdice.log.formats.load import load
-
-__all__ = ["load"]
+"""From wherever logs live to a log: one file per foreign format, and `load.py`, which recognises them."""

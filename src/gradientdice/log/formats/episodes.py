@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from gradientdice.base.arrays import as_numpy
 from gradientdice.base.errors import InputError
 from gradientdice.log.formats.labels import Labels, state_books
-from gradientdice.log.formats.observations import as_numpy, joined
+from gradientdice.log.formats.observations import joined
 from gradientdice.log.formats.raw import Raw
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradientdice.base.arrays import as_numpy
 from gradientdice.base.errors import InputError
 from gradientdice.log.fields import are_words
 from gradientdice.log.formats.names import HABITS
-from gradientdice.log.formats.observations import as_numpy
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Num
 
-from gradientdice.base.arrays import as_array
+from gradientdice.base.arrays import as_array, as_numpy
 from gradientdice.base.errors import InputError
 
 # A row with more numbers than this, in two or more dimensions, is taken for an image.
@@ -48,12 +48,6 @@ def require_vector(name: str, shape: tuple[int, ...], kind: np.dtype) -> None:
             f"{name} holds images of shape {shape}, which say too little as raw numbers. Pass them through an encoder "
             "first, such as the policy's own feature extractor, and give one vector per row."
         )
-
-
-def as_numpy(value: Any) -> Any:
-    """A tensor of another library as NumPy's array; anything else as it is."""
-    detach = getattr(value, "detach", None)  # torch
-    return value if detach is None else detach().cpu().numpy()
 
 
 def one(value: Any) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradientdice.log.formats.observations import as_numpy
+from gradientdice.base.arrays import as_numpy
 from gradientdice.policies.adapters.options import Options
 from gradientdice.policies.adapters.outputs import as_probabilities
 from gradientdice.policies.discrete import DiscretePolicy

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Integer
 
-from gradientdice.base.arrays import require_memory
+from gradientdice.base.arrays import as_numpy, require_memory
 from gradientdice.base.errors import InputError, first_bad_row
-from gradientdice.log.formats.observations import as_numpy
 
 
 def one_hot(actions: Integer[np.ndarray, " n"], num_actions: int) -> Float[np.ndarray, "n A"]:

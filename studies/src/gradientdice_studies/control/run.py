@@ -13,7 +13,7 @@ import pandas as pd
 
 from gradientdice.base.errors import InputError
 from gradientdice.base.provenance import provenance
-from gradientdice.log.formats import load
+from gradientdice.log.formats.load import load
 from gradientdice.log.transitions import Transitions
 from gradientdice_studies.control.memory import peak_memory
 from gradientdice_studies.control.methods import NETWORKS, Answered, Method, methods

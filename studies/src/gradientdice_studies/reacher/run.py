@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from gradientdice.evaluation.interval import Intervals
-from gradientdice.log.formats import load
+from gradientdice.log.formats.load import load
 from gradientdice.log.transitions import Transitions
 from gradientdice.policies import Policy
 from gradientdice_studies.parallel import fill_parts
